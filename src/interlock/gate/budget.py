@@ -1,0 +1,78 @@
+"""A budget: how many tool calls, tokens, how much money and time a run may still use (GT-5).
+
+Amounts are whole numbers: calls, tokens, micro-units of the installation's currency, milliseconds. None
+means that nobody set a limit.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+__all__ = ["Budget", "Usage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was used, or the largest estimate of what a call may use."""
+
+    tool_calls: int = 0
+    tokens: int = 0
+    money: int = 0
+    wall_ms: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.tool_calls + other.tool_calls,
+            self.tokens + other.tokens,
+            self.money + other.money,
+            self.wall_ms + other.wall_ms,
+        )
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return self + Usage(-other.tool_calls, -other.tokens, -other.money, -other.wall_ms)
+
+    def as_dict(self) -> dict[str, int]:
+        """Give the amounts that are not nought, by name."""
+        return {item.name: getattr(self, item.name) for item in fields(self) if getattr(self, item.name)}
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The limits of a run or a task."""
+
+    tool_calls: int | None = None
+    tokens: int | None = None
+    money: int | None = None
+    wall_ms: int | None = None
+
+    def exceeded_by(self, usage: Usage) -> str | None:
+        """Give the name of the first amount by which `usage` passes this budget, or None."""
+        for item in fields(self):
+            limit = getattr(self, item.name)
+            if limit is not None and getattr(usage, item.name) > limit:
+                return item.name
+        return None
+
+    def narrowed(self, other: "Budget") -> "Budget":
+        """Give the smaller limit of each amount."""
+
+        def smaller(mine: int | None, theirs: int | None) -> int | None:
+            return min(value for value in (mine, theirs) if value is not None) if (mine, theirs) != (None, None) else None
+
+        return Budget(*(smaller(getattr(self, item.name), getattr(other, item.name)) for item in fields(self)))
+
+    def left(self, usage: Usage) -> "Budget":
+        """Give what remains after `usage`; never below nought."""
+
+        def rest(limit: int | None, used: int) -> int | None:
+            return None if limit is None else max(0, limit - used)
+
+        return Budget(*(rest(getattr(self, item.name), getattr(usage, item.name)) for item in fields(self)))
+
+    def as_dict(self) -> dict[str, int]:
+        """Give the limits that are set, by name, as a step keeps them."""
+        return {item.name: value for item in fields(self) if (value := getattr(self, item.name)) is not None}
+
+    @classmethod
+    def of(cls, amounts: dict[str, int]) -> Self:
+        """Read the limits that a step kept."""
+        return cls(**amounts)

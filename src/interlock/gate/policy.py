@@ -1,0 +1,20 @@
+"""A policy: a rule the installation adds to the Gate; it can only make a call harder."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Policy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A rule of the installation: which calls a person must see first, or nobody may make.
+
+    `tool` and `effect` narrow what it applies to (None: any); `scope` covers everything below it.
+    """
+
+    name: str
+    verdict: Literal["ask", "deny"]
+    scope: str = "*"
+    tool: str | None = None
+    effect: str | None = None

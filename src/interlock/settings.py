@@ -1,0 +1,112 @@
+"""The settings of an installation: limits, labels, models, tools and secrets by name. Values only.
+
+They are read from `interlock.yaml` by `interlock.settings_reader`; every one has a default that is safe.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from interlock.gate.budget import Budget
+from interlock.gate.policy import Policy
+from interlock.scope.label import DeclaredLabel, Vocabulary
+
+__all__ = ["ModelChoice", "Policy", "SecretGrant", "Settings", "Sizes"]
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """What a model role stands for.
+
+    provider: `scripted`, `openai`, `anthropic`, or another that the model library knows.
+    model: the provider's name of the model.
+    base_url: another address that speaks the provider's wire format.
+    key: the name of the environment variable that holds the key; the key itself is never stored.
+    script: for `scripted`, the YAML file of answers, relative to the installation's folder.
+    stream: whether answers are streamed.
+    timeout_ms: how long one call may take; max_output_tokens: the longest answer asked for.
+    attempts: how often a call is tried in all on 429, 5xx and time-outs.
+    price_in, price_out: micro-units of money per million tokens, for budgets; 0 when unknown.
+    """
+
+    provider: str
+    model: str = ""
+    base_url: str | None = None
+    key: str | None = None
+    script: str | None = None
+    stream: bool = False
+    timeout_ms: int = 120_000
+    max_output_tokens: int = 4096
+    attempts: int = 5
+    price_in: int = 0
+    price_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SecretGrant:
+    """A secret by name: the environment variable that holds it, and the tools that may use it (GT-7)."""
+
+    variable: str
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The largest size of each thing that comes in, in bytes (BI-2)."""
+
+    spec: int = 256 * KIB
+    brief: int = MIB
+    artifact: int = 64 * MIB
+    arguments: int = 256 * KIB
+    answer: int = 8 * MIB
+    result: int = 4 * MIB
+    text: int = 8 * KIB
+    summary: int = 32 * KIB
+    artifacts_per_run: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of one installation.
+
+    chain_limit: the hop at which a chain of events stops (EV-6).
+    lease_ms: how long a worker that stopped sounding keeps a run.
+    corrections: how often a model is told about a mistake before its run ends (BI-3).
+    listeners_at_once: listeners opened in the closing transaction itself; the rest go through the outbox.
+    loops_named, loop_edges: the bounds of the search for loops (LP-2).
+    inline_bytes: content up to this size lies in the database, larger content in the object store.
+    task_budget: what one root task may use in all.
+    scope_budgets: by scope, what its runs may use in a UTC day.
+    modules: Python files or modules that declare tools and function bodies.
+    """
+
+    chain_limit: int = 8
+    lease_ms: int = 30_000
+    corrections: int = 3
+    listeners_at_once: int = 16
+    loops_named: int = 10
+    loop_edges: int = 200_000
+    inline_bytes: int = 256 * KIB
+    synchronous: Literal["FULL", "NORMAL"] = "FULL"
+    language: str = "en"
+    sizes: Sizes = field(default_factory=Sizes)
+    limits: Budget = field(
+        default_factory=lambda: Budget(tool_calls=100, tokens=500_000, wall_ms=3_600_000)
+    )
+    task_budget: Budget = field(
+        default_factory=lambda: Budget(tool_calls=1000, tokens=5_000_000, wall_ms=24 * 3_600_000)
+    )
+    scope_budgets: Mapping[str, Budget] = field(default_factory=dict)
+    models: Mapping[str, ModelChoice] = field(default_factory=dict)
+    labels: Mapping[str, DeclaredLabel] = field(default_factory=dict)
+    secrets: Mapping[str, SecretGrant] = field(default_factory=dict)
+    policies: tuple[Policy, ...] = ()
+    modules: tuple[str, ...] = ()
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The labels this installation knows."""
+        return Vocabulary(self.labels)
