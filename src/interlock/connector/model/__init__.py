@@ -1,0 +1,1 @@
+"""The model package: providers behind one neutral form of request and answer."""

@@ -1,0 +1,155 @@
+"""A tool's callable, and the toolbox: the set of tools an installation has, by name."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUserError
+
+from interlock.errors import InterlockError
+from interlock.gate.tool import Effect, Tool
+from interlock.scope.scope import NAME, Scope
+
+__all__ = ["BoundTool", "ToolCall", "Toolbox", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What a tool may know of the call it serves; a tool takes it as its first parameter if it wants it.
+
+    `secrets` holds just those the tool declared and was granted, resolved after the Gate's allow.
+    """
+
+    run: str
+    agent: str
+    task: str
+    deadline: int
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundTool:
+    """A declaration with the callable behind it. It is async, takes keyword arguments, gives a JSON value."""
+
+    declaration: Tool
+    function: Callable[..., Awaitable[Any]]
+    wants_call: bool = False
+
+    async def __call__(self, call: ToolCall, arguments: Mapping[str, Any]) -> Any:
+        """Do the call."""
+        if self.wants_call:
+            return await self.function(call, **arguments)
+        return await self.function(**arguments)
+
+
+@overload
+def tool(function: Callable[..., Awaitable[Any]], /) -> BoundTool: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    effect: Effect | None = None,
+    steers: Iterable[str] = (),
+    labels: Iterable[str] = ("untrusted",),
+    fields: Mapping[str, Iterable[str]] | None = None,
+    leaves: bool = False,
+    destination: str | None = None,
+    secrets: Iterable[str] = (),
+    timeout_ms: int = 60_000,
+    parameters: Mapping[str, Any] | None = None,
+) -> Callable[[Callable[..., Awaitable[Any]]], BoundTool]: ...
+def tool(function: Callable[..., Awaitable[Any]] | None = None, /, **declared: Any) -> Any:
+    """Declare an async function as a tool; the arguments are those of `interlock.gate.tool.Tool`.
+
+    The JSON Schema of the arguments is taken from the annotations unless `parameters` gives it, the
+    description from the docstring. A tool without `effect` can be registered, but the Gate never lets it
+    run (GT-3). Raises InterlockError `tool.not_async`, `tool.malformed_name`, `tool.unknown_steering` or
+    `tool.no_schema`.
+    """
+    if function is not None:
+        return _bind(function, {})
+    return lambda function: _bind(function, declared)
+
+
+def _bind(function: Callable[..., Awaitable[Any]], declared: dict[str, Any]) -> BoundTool:
+    name = declared.get("name") or function.__name__
+    if not inspect.iscoroutinefunction(function):
+        raise InterlockError("tool.not_async", tool=name)
+    if not NAME.match(name.replace("_", "-")):
+        raise InterlockError("tool.malformed_name", value=name)
+    wants_call = _wants_call(function)
+    parameters = declared.get("parameters") or _schema(function, name, wants_call)
+    steers = tuple(declared.get("steers", ()))
+    known = parameters.get("properties", {})
+    for argument in steers:
+        if argument not in known:
+            raise InterlockError("tool.unknown_steering", tool=name, value=argument, known=sorted(known))
+    destination = declared.get("destination")
+    return BoundTool(
+        Tool(
+            name=name,
+            description=inspect.getdoc(function) or "",
+            parameters=parameters,
+            effect=declared.get("effect"),
+            steers=steers,
+            labels=frozenset(declared.get("labels", ("untrusted",))),
+            fields={path: frozenset(labels) for path, labels in (declared.get("fields") or {}).items()},
+            leaves=declared.get("leaves", False),
+            destination=Scope(destination) if destination is not None else None,
+            secrets=tuple(declared.get("secrets", ())),
+            timeout_ms=declared.get("timeout_ms", 60_000),
+        ),
+        function,
+        wants_call,
+    )
+
+
+def _wants_call(function: Callable[..., Any]) -> bool:
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    return first is not None and first.annotation in {ToolCall, "ToolCall"}
+
+
+def _schema(function: Callable[..., Any], name: str, wants_call: bool) -> dict[str, Any]:
+    try:
+        schema: dict[str, Any] = TypeAdapter(function).json_schema() if not wants_call else _without_call(function)
+    except (PydanticUserError, NameError, TypeError) as error:
+        raise InterlockError("tool.no_schema", tool=name, why=str(error)) from None
+    if schema.get("type") != "object":
+        raise InterlockError("tool.no_schema", tool=name, why="positional-only or variadic parameters")
+    return schema
+
+
+def _without_call(function: Callable[..., Any]) -> dict[str, Any]:
+    async def without(**_: Any) -> None: ...
+
+    signature = inspect.signature(function)
+    without.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
+    without.__annotations__ = {
+        key: value for key, value in list(inspect.get_annotations(function).items()) if value not in {ToolCall, "ToolCall"}
+    }
+    return TypeAdapter(without).json_schema()
+
+
+class Toolbox:
+    """The tools of an installation, by name."""
+
+    def __init__(self, tools: Iterable[BoundTool] = ()) -> None:
+        self._tools: dict[str, BoundTool] = {}
+        for item in tools:
+            self.add(item)
+
+    def add(self, item: BoundTool) -> None:
+        """Register a tool. Raises InterlockError `tool.doubled` when another one has its name."""
+        if self._tools.setdefault(item.declaration.name, item) is not item:
+            raise InterlockError("tool.doubled", value=item.declaration.name)
+
+    def get(self, name: str) -> BoundTool | None:
+        """Give the tool of that name, or None."""
+        return self._tools.get(name)
+
+    @property
+    def declarations(self) -> Mapping[str, Tool]:
+        """The declarations of all tools, by name."""
+        return {name: item.declaration for name, item in self._tools.items()}
