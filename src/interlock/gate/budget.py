@@ -9,6 +9,8 @@ from typing import Self
 
 __all__ = ["Budget", "Usage"]
 
+AMOUNTS = ("tool_calls", "tokens", "money", "wall_ms")
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -46,19 +48,25 @@ class Budget:
 
     def exceeded_by(self, usage: Usage) -> str | None:
         """Give the name of the first amount by which `usage` passes this budget, or None."""
-        for item in fields(self):
-            limit = getattr(self, item.name)
-            if limit is not None and getattr(usage, item.name) > limit:
-                return item.name
+        for name in AMOUNTS:
+            limit = getattr(self, name)
+            if limit is not None and getattr(usage, name) > limit:
+                return name
         return None
 
     def narrowed(self, other: "Budget") -> "Budget":
         """Give the smaller limit of each amount."""
 
         def smaller(mine: int | None, theirs: int | None) -> int | None:
-            return min(value for value in (mine, theirs) if value is not None) if (mine, theirs) != (None, None) else None
+            return (
+                min(value for value in (mine, theirs) if value is not None)
+                if (mine, theirs) != (None, None)
+                else None
+            )
 
-        return Budget(*(smaller(getattr(self, item.name), getattr(other, item.name)) for item in fields(self)))
+        return Budget(
+            *(smaller(getattr(self, item.name), getattr(other, item.name)) for item in fields(self))
+        )
 
     def left(self, usage: Usage) -> "Budget":
         """Give what remains after `usage`; never below nought."""

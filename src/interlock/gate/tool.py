@@ -1,8 +1,9 @@
-"""A tool's declaration: what it does to the world, which arguments steer that, and how its result is labelled.
+"""A tool's declaration: what it does to the world, what steers that, and how its result is labelled.
 
 The declaration is data that the Gate judges; the callable behind it belongs to `interlock.connector.tool`.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,9 +11,10 @@ from typing import Any, Literal
 from interlock.scope.label import NO_LABELS, UNTRUSTED, Labels
 from interlock.scope.scope import Scope
 
-__all__ = ["Effect", "Tool", "leaves_of"]
+__all__ = ["Effect", "Tool", "fixed_by", "leaves_of"]
 
 Effect = Literal["read", "write", "destructive"]
+PATH_SIGNS = frozenset(".[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,9 @@ class Tool:
     destination: the scope into which it moves data, when it does.
     secrets: names of the secrets it needs; resolved only after an allow, inside the connector.
     timeout_ms: how long one call may take.
+    platform: whether it is one of the platform's own (`read_artifact`, `save_artifact`, `finish`), whose
+        effect stays in the ledger, where labels travel with the data. Every agent has these, a contract does
+        not narrow them, and they never ask because of `untrusted`. No declaration from outside can set it.
     """
 
     name: str
@@ -42,6 +47,7 @@ class Tool:
     destination: Scope | None = None
     secrets: tuple[str, ...] = ()
     timeout_ms: int = 60_000
+    platform: bool = False
 
     def labels_at(self, path: str) -> Labels:
         """Give the labels of the result's field at `path`; the most exact declaration wins."""
@@ -52,25 +58,66 @@ class Tool:
         return self.labels
 
     def labels_of(self, result: Any) -> Labels:
-        """Give the labels of a whole result: those of every field in it, and the tool's own if it is empty."""
+        """Give the labels of a whole result: those of every field in it, or the tool's own if empty."""
         if not self.fields:
             return self.labels
         found = [self.labels_at(path) for path, _ in leaves_of(result)]
         return NO_LABELS.union(*found) if found else self.labels
 
+    def schemas_of(self, argument: str) -> tuple[Mapping[str, Any], ...]:
+        """Give the schemas that speak of an argument: its own, and those it refers to or chooses from."""
+        return self.variants(_part(self.parameters, "properties").get(argument))
+
+    def variants(self, schema: Any) -> tuple[Mapping[str, Any], ...]:
+        """Give `schema`, and each schema that it reaches at the same place of the value.
+
+        Followed are `allOf`, `anyOf`, `oneOf`, and `$ref` within the tool's own document (RFC 6901).
+        """
+        found: list[Mapping[str, Any]] = []
+        waiting = [schema]
+        while waiting:
+            here = waiting.pop(0)
+            if isinstance(here, Mapping) and not any(here is known for known in found):
+                found.append(here)
+                waiting += [inner for key in ("allOf", "anyOf", "oneOf") for inner in here.get(key, ())]
+                waiting.append(_pointed(self.parameters, here.get("$ref")))
+        return tuple(found)
+
     def fixed_values(self, argument: str) -> tuple[Any, ...]:
-        """Give the set of values that the tool itself fixes for an argument (`enum` or `const`)."""
-        schema = self.parameters.get("properties", {}).get(argument, {})
-        if not isinstance(schema, Mapping):
-            return ()
-        return (schema["const"],) if "const" in schema else tuple(schema.get("enum", ()))
+        """Give the values that the tool itself fixes for an argument: `enum`, `const` and `default`."""
+        return tuple(value for schema in self.schemas_of(argument) for value in fixed_by(schema))
+
+
+def fixed_by(schema: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Give the values that one schema names outright: those of `enum`, `const` and `default`."""
+    single = tuple(schema[key] for key in ("const", "default") if key in schema)
+    return single + tuple(schema.get("enum", ()))
+
+
+def _part(schema: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    part = schema.get(key)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _pointed(document: Any, reference: Any) -> Any:
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return document if reference == "#" else None
+    for step in reference[2:].split("/"):
+        name = step.replace("~1", "/").replace("~0", "~")
+        document = document.get(name) if isinstance(document, Mapping) else None
+    return document
 
 
 def leaves_of(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Give each scalar in a JSON value with its path: `("messages[].id", 7)`."""
+    """Give each scalar in a JSON value with its path: `("messages[].id", 7)`.
+
+    A key with a dot or bracket in it is quoted, `headers.["x.id"]`: whoever chooses the keys of a result must
+    not be able to write the path of a trusted field.
+    """
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from leaves_of(inner, f"{path}.{key}" if path else str(key))
+            name = json.dumps([key]) if PATH_SIGNS & set(str(key)) else str(key)
+            yield from leaves_of(inner, f"{path}.{name}" if path else name)
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from leaves_of(inner, f"{path}[]")
