@@ -1,0 +1,161 @@
+-- Facts: the ledger itself. Nothing here is ever changed or removed; the triggers below refuse it.
+
+CREATE TABLE step (
+  stream   TEXT    NOT NULL,
+  seq      INTEGER NOT NULL CHECK (seq > 0),
+  kind     TEXT    NOT NULL,
+  at       INTEGER NOT NULL,
+  fence    INTEGER NOT NULL,
+  body     TEXT    NOT NULL,
+  previous BLOB    NOT NULL CHECK (length(previous) = 32),
+  digest   BLOB    NOT NULL CHECK (length(digest) = 32),
+  PRIMARY KEY (stream, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER step_is_never_changed BEFORE UPDATE ON step
+BEGIN SELECT RAISE(ABORT, 'append_only'); END;
+
+CREATE TRIGGER step_is_never_removed BEFORE DELETE ON step
+BEGIN SELECT RAISE(ABORT, 'append_only'); END;
+
+-- A step continues its stream: the place is free, and the step before it is the one it names. BEFORE INSERT
+-- runs ahead of any REPLACE, so no connection can replace a step, whatever its settings.
+CREATE TRIGGER step_continues_its_stream BEFORE INSERT ON step
+BEGIN
+  SELECT RAISE(ABORT, 'conflict')
+  WHERE EXISTS (SELECT 1 FROM step WHERE stream = NEW.stream AND seq = NEW.seq)
+     OR NEW.previous IS NOT iif(
+          NEW.seq = 1,
+          zeroblob(32),
+          (SELECT digest FROM step WHERE stream = NEW.stream AND seq = NEW.seq - 1));
+END;
+
+-- After its opening, only the holder of a run's lease writes its trail.
+CREATE TRIGGER step_of_a_run_is_fenced BEFORE INSERT ON step
+WHEN NEW.seq > 1 AND substr(NEW.stream, 1, 4) = 'run_'
+BEGIN
+  SELECT RAISE(ABORT, 'fenced')
+  WHERE NEW.fence IS NOT (SELECT fence FROM lease WHERE run = NEW.stream);
+END;
+
+-- Content by its keyed digest. `form`: 0 as it is, 1 compressed (zlib), 2 in the object store.
+CREATE TABLE content (
+  digest  BLOB    NOT NULL UNIQUE CHECK (length(digest) = 32),
+  company TEXT    NOT NULL,
+  size    INTEGER NOT NULL,
+  form    INTEGER NOT NULL,
+  body    BLOB    NOT NULL
+) STRICT;
+
+-- Projections: written with the steps they come from, rebuilt from them by `verify`.
+
+CREATE TABLE stream (
+  id     TEXT    NOT NULL PRIMARY KEY,
+  seq    INTEGER NOT NULL,
+  digest BLOB    NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE run (
+  id        TEXT    NOT NULL PRIMARY KEY,
+  agent     TEXT    NOT NULL,
+  version   INTEGER NOT NULL,
+  scope     TEXT    NOT NULL,
+  task      TEXT    NOT NULL,
+  root_task TEXT    NOT NULL,
+  root_run  TEXT,
+  hop       INTEGER,
+  parent    TEXT,
+  cause     TEXT    UNIQUE,
+  status    TEXT    NOT NULL DEFAULT 'open'
+            CHECK (status IN ('open', 'finished', 'failed', 'refused', 'cancelled', 'exhausted'))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE task (
+  id     TEXT    NOT NULL PRIMARY KEY,
+  root   TEXT    NOT NULL,
+  parent TEXT,
+  owner  TEXT    NOT NULL,
+  epoch  INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE artifact (
+  run    TEXT    NOT NULL,
+  name   TEXT    NOT NULL,
+  digest TEXT    NOT NULL,
+  size   INTEGER NOT NULL,
+  media  TEXT    NOT NULL,
+  labels TEXT    NOT NULL,
+  PRIMARY KEY (run, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE agent (
+  address TEXT    NOT NULL PRIMARY KEY,
+  scope   TEXT    NOT NULL,
+  version INTEGER NOT NULL DEFAULT 0,
+  state   TEXT    NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'paused', 'retired')),
+  wiring  TEXT    NOT NULL DEFAULT '{}'
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE version (
+  agent  TEXT    NOT NULL,
+  number INTEGER NOT NULL,
+  digest TEXT    NOT NULL,
+  spec   TEXT    NOT NULL,
+  author TEXT    NOT NULL,
+  at     INTEGER NOT NULL,
+  PRIMARY KEY (agent, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE listening (
+  event TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  PRIMARY KEY (event, agent)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE emitting (
+  event TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  PRIMARY KEY (event, agent)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE stopped (
+  scope TEXT NOT NULL PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+-- Working rows: never folded. Each one says how it is recovered.
+
+-- Who holds a run that is not closed. A row whose time is over, or whose worker is dead, is free to claim.
+CREATE TABLE lease (
+  run    TEXT    NOT NULL PRIMARY KEY,
+  worker TEXT,
+  fence  INTEGER NOT NULL DEFAULT 0,
+  until  INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE INDEX lease_by_end ON lease (until, run);
+CREATE INDEX lease_by_worker ON lease (worker) WHERE worker IS NOT NULL;
+
+-- The outbox: finished runs whose events are still owed. A row is removed when all of them have gone out.
+-- `list` is the content that says who is to be opened; NULL until somebody has decided it.
+CREATE TABLE owed (
+  run  TEXT NOT NULL PRIMARY KEY,
+  list TEXT
+) STRICT, WITHOUT ROWID;
+
+-- What others have to say to a run; it stays until the run has taken it in by a step.
+CREATE TABLE signal (
+  run  TEXT NOT NULL,
+  id   TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (run, id)
+) STRICT, WITHOUT ROWID;
+
+-- What is left of a shared budget: a root task's, or a scope's for a day. After a crash what a run drew stays
+-- drawn until that run closes. NULL means that nobody set a limit.
+CREATE TABLE budget (
+  subject    TEXT NOT NULL PRIMARY KEY,
+  tool_calls INTEGER CONSTRAINT over_budget CHECK (tool_calls >= 0),
+  tokens     INTEGER CONSTRAINT over_budget CHECK (tokens >= 0),
+  money      INTEGER CONSTRAINT over_budget CHECK (money >= 0),
+  wall_ms    INTEGER CONSTRAINT over_budget CHECK (wall_ms >= 0)
+) STRICT, WITHOUT ROWID;

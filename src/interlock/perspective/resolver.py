@@ -1,0 +1,127 @@
+"""A resolver: puts a prompt together from one run's own view, by reference, and from nothing else."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from interlock import canonical
+from interlock.agent.spec import FINAL_ANSWER, Spec
+from interlock.catalogue import say
+from interlock.connector.model.model import Message, Request, ToolOffer
+from interlock.event.event import EventInput
+from interlock.gate.tool import Tool
+from interlock.ledger.content_store import ContentStore
+from interlock.perspective.answer import load_answer
+
+__all__ = ["Entry", "Resolver", "instructions_of", "offer_of", "shown_slice"]
+
+BEGINNING = 2000
+"""How many characters of a result too large for the prompt are shown with its handle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something the agent said or was told, by reference.
+
+    kind: `answer` (a model's), `result` (a tool's), `artifact` (the text of one, or a slice of it from
+    character `start` to `end` of `total`), `told` (words about a call that was not made), `note` (words
+    about an answer without a call). `content` is a digest; `text` a `Text` of the catalogue.
+    """
+
+    kind: str
+    content: str | None = None
+    call: str = ""
+    tool: str = ""
+    text: dict[str, Any] | None = None
+    start: int = 0
+    end: int = 0
+    total: int = 0
+
+
+def instructions_of(spec: Spec, by_event: bool, language: str) -> str:
+    """Give an agent's instructions with what the platform adds: how to finish, and what an event's input is."""
+    parts = [spec.instructions.strip()]
+    if by_event:
+        parts.append(say("prompt.input_names_artifacts", language))
+    exposed = sorted(spec.exposed - {FINAL_ANSWER})
+    parts.append(say("prompt.finish_with", language, names=exposed) if exposed else say("prompt.finish", language))
+    return "\n\n".join(parts)
+
+
+class Resolver:
+    """Assembles the requests of one run; each call adds to the messages of the one before."""
+
+    def __init__(
+        self,
+        contents: ContentStore,
+        agent: str,
+        instructions: str,
+        offers: tuple[ToolOffer, ...],
+        shown: int,
+        language: str,
+    ) -> None:
+        self._contents, self._agent, self._instructions = contents, agent, instructions
+        self._offers, self._shown, self._language = offers, shown, language
+        self._messages: list[Message] = []
+
+    async def resolve(
+        self, number: int, opening: dict[str, Any], entries: Sequence[Entry], max_output_tokens: int
+    ) -> Request:
+        """Give the request of the `number`-th call of a run, from its opening step and all entries so far."""
+        if not self._messages:
+            self._messages.append(Message("user", await self._opening(opening)))
+        for entry in entries[len(self._messages) - 1 :]:
+            self._messages.append(await self._message(entry))
+        return Request(
+            self._agent, number, self._instructions, self._offers, tuple(self._messages), max_output_tokens
+        )
+
+    async def _opening(self, opening: dict[str, Any]) -> str:
+        if "event" in opening:
+            return canonical.encode(EventInput.from_dict(opening["event"]).shown()).decode()
+        if "input" not in opening:
+            return say("prompt.no_brief", self._language)
+        data = await self._contents.read(opening["input"])
+        brief = json.loads(data)
+        return brief if isinstance(brief, str) else data.decode()
+
+    async def _message(self, entry: Entry) -> Message:
+        if entry.kind == "answer":
+            answer = await load_answer(self._contents, entry.content or "")
+            return Message("assistant", answer.text, answer.calls)
+        if entry.kind == "note":
+            return Message("user", say(entry.text or {}, self._language))
+        data = await self._contents.read(entry.content or "")
+        if entry.kind == "artifact":
+            text = self._artifact(entry, data)
+        elif len(data) > self._shown:
+            text = self._beginning(entry.content or "", data)
+        else:
+            text = data.decode()
+        return Message("tool", text, call_id=entry.call, name=entry.tool)
+
+    def _artifact(self, entry: Entry, data: bytes) -> str:
+        text = data.decode()[entry.start : entry.end]
+        if entry.end < entry.total:
+            rest = say("prompt.more", self._language, end=entry.end, total=entry.total)
+            return f"{text}\n\n{rest}"
+        return text
+
+    def _beginning(self, digest: str, data: bytes) -> str:
+        text = data[: BEGINNING * 4].decode(errors="ignore")[:BEGINNING]
+        return say(
+            "prompt.result_saved", self._language, handle=f"artifact-{digest[:8]}", size=len(data), beginning=text
+        )
+
+
+def shown_slice(text: str, start: int, shown: int) -> tuple[int, int]:
+    """Give from and to which character an artifact is shown, so that the piece takes at most `shown` bytes."""
+    piece = text[start : start + shown]
+    end = start + len(piece.encode()[:shown].decode(errors="ignore"))
+    return start, max(end, min(start + 1, len(text)))
+
+
+def offer_of(tool: Tool) -> ToolOffer:
+    """Give a tool as a model is told of it."""
+    return ToolOffer(tool.name, tool.description, tool.parameters)

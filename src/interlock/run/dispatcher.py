@@ -1,0 +1,126 @@
+"""A dispatcher: opens the runs that events of closed runs still owe, in whatever process (EV-5, EV-10).
+
+It looks at the outbox alone, which holds what is owed and nothing else, so that it can neither skip a run nor
+look at history. Whatever order commits come in, a row stays until its last listener has been opened.
+"""
+
+import json
+from typing import Any
+
+from interlock import canonical
+from interlock.agent.spec import Spec
+from interlock.catalogue import Text
+from interlock.event.event import Delivery, EventInput, deliveries
+from interlock.ledger.ledger import Appended, Refused, Row, Write
+from interlock.ledger.step import Draft, Step
+from interlock.run.closing import (
+    budget_left,
+    candidates_for,
+    chain_verdict,
+    delivery_body,
+    exposed_by,
+    open_listener,
+)
+from interlock.run.installation import Installation
+from interlock.run.opening import Opener
+from interlock.run.run import TRAIL, Run, fold
+from interlock.scope.scope import Address
+
+__all__ = ["Dispatcher"]
+
+PAGE = 100
+TRIES = 5
+
+
+class Dispatcher:
+    """Empties the outbox. Any number may work on one ledger at the same time."""
+
+    def __init__(self, installation: Installation) -> None:
+        self._installation = installation
+        self.rows_read = 0
+        """How many rows of the outbox were read, for those who count."""
+
+    async def sweep(self) -> int:
+        """Go through the outbox once and settle what is owed. Gives how many runs it settled."""
+        ledger = self._installation.ledger
+        settled, after = 0, ""
+        while rows := await ledger.query("owed_runs", after, PAGE):
+            self.rows_read += len(rows)
+            for run, listed in rows:
+                settled += await self._settle(run, listed)
+                after = run
+        return settled
+
+    async def _settle(self, run_id: str, listed: str | None) -> bool:
+        steps = await self._installation.ledger.read(run_id, 0, TRAIL)
+        run = fold(steps)
+        if listed is None:
+            listed = await self._decide(run, steps[-1])
+            if listed is None:
+                return False
+        for event in json.loads(await self._installation.contents.read(listed)):
+            await self._open_all(run, event)
+        await self._installation.ledger.append((), rows=(Row("settle_owed", (run_id,)),))
+        return True
+
+    async def _decide(self, run: Run, closed: Step) -> str | None:
+        """Decide who is to be opened, for a closing step that does not say: one of an earlier format.
+
+        What is decided is recorded in the task's stream, since the run's own trail is closed. None when
+        another dispatcher decided first, or nothing is to be opened.
+        """
+        spec = await self._installation.spec(run.agent, run.version)
+        decided = await chain_verdict(self._installation, run, spec)
+        if decided.text is not None or closed.body["status"] != "finished":
+            return await self._withhold(run, decided.text)
+        events = await self._events(run, spec)
+        kept = await self._installation.contents.keep_any(run.company, canonical.encode(events))
+        told = [{"event": item["event"], "listeners": len(item["deliveries"])} for item in events]
+        draft = Draft("event.listed", {"run": run.id, "list": kept.digest, "events": told})
+        outcome = await self._installation.ledger.append(
+            (Write(run.task, None, (draft,)),),
+            guards=(Row("list_owed", (kept.digest, run.id), "already_listed"),),
+            contents=(kept.row,),
+        )
+        return kept.digest if isinstance(outcome, Appended) else None
+
+    async def _withhold(self, run: Run, reason: Text | None) -> None:
+        drafts = () if reason is None else (Draft("event.withheld", {"run": run.id, "reason": reason}),)
+        writes = (Write(run.task, None, drafts),) if drafts else ()
+        guard = Row("settle_owed", (run.id,), "already_settled")
+        await self._installation.ledger.append(writes, guards=(guard,))
+
+    async def _events(self, run: Run, spec: Spec) -> list[dict[str, Any]]:
+        found = []
+        for emission in spec.emits:
+            event = EventInput(
+                emission.event, emission.context, run.agent, run.id, exposed_by(emission, run.artifacts)
+            )
+            listening = await candidates_for(self._installation, emission.event)
+            outcomes = deliveries(
+                emission, event, run.agent, listening, self._installation.settings.vocabulary
+            )
+            found.append({**event.as_dict(), "deliveries": [delivery_body(item) for item in outcomes]})
+        return found
+
+    async def _open_all(self, run: Run, form: dict[str, Any]) -> None:
+        event = EventInput.from_dict(form)
+        for item in form["deliveries"]:
+            if item["outcome"] != "open":
+                continue
+            delivery = Delivery(Address(item["listener"]), item["version"], "open")
+            self._installation.reach("dispatch.before_open")
+            await self._open(run, event, delivery)
+            self._installation.reach("dispatch.after_open")
+        await self._installation.ledger.append(())
+
+    async def _open(self, run: Run, event: EventInput, delivery: Delivery) -> None:
+        """Open one listener's run unless it is open already; another dispatcher may be at it, too."""
+        for _ in range(TRIES):
+            left = await budget_left(self._installation, run.root_task)
+            opening = await open_listener(self._installation, run, event, delivery, left, Opener())
+            outcome = await self._installation.ledger.append(
+                opening.writes, guards=opening.guards, durable=False
+            )
+            if outcome != Refused("over_budget"):
+                return

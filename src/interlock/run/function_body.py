@@ -1,0 +1,209 @@
+"""A function body's run: the function is called anew on every resume, and each of its calls is either taken
+from the trail or made now (AG-6).
+
+A call has its place, its name and the digest of its arguments. A replay that differs in any of them ends the
+run, saying where. Time, identifiers and chance are taken from the run, so that a replay has the same.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from interlock import canonical
+from interlock.agent.spec import Spec
+from interlock.catalogue import Text
+from interlock.errors import InterlockError
+from interlock.gate.budget import Usage
+from interlock.gate.verdict import Allow
+from interlock.run.allowance import draw_for
+from interlock.run.door import Door
+from interlock.run.function import Finish
+from interlock.run.installation import Installation
+from interlock.run.move import Doubt, End, Judge, ending, move_of_call
+from interlock.run.platform_tools import READ_ARTIFACT, SAVE_ARTIFACT
+from interlock.run.recorder import Lost, Recorder
+from interlock.run.run import CallState
+
+__all__ = ["Ended", "FunctionBody"]
+
+
+class Ended(BaseException):
+    """The run is at its end, whatever the function would do next. Not an Exception: a function that catches
+    all exceptions must not go on after this."""
+
+    def __init__(self, status: str, reason: Text, detail: str = "") -> None:
+        self.status, self.reason, self.detail = status, reason, detail
+
+
+class FunctionBody:
+    """One execution of a function; it is the `FunctionRun` that the function is given."""
+
+    def __init__(
+        self,
+        installation: Installation,
+        recorder: Recorder,
+        door: Door,
+        spec: Spec,
+        take_signals: Callable[[], Awaitable[bool]],
+    ) -> None:
+        self._installation, self._recorder, self._door, self._spec = installation, recorder, door, spec
+        self._take_signals = take_signals
+        self._run = recorder.run
+        self._place = 0
+        self._drawn = 0
+        self._now = self._run.opened_at
+        self._one_at_a_time = asyncio.Lock()
+        self._input: Any = None
+
+    async def go(self) -> dict[str, Any]:
+        """Run the function and give its finish as the arguments of the platform tool `finish`.
+
+        Raises Ended when the run ends otherwise.
+        """
+        name = self._spec.function or ""
+        function = self._installation.functions.get(name)
+        if function is None:
+            raise Ended("failed", Text("function.not_loaded", function=name))
+        if function.code_digest != self._spec.code_digest and not self._run.calls:
+            raise Ended("failed", Text("function.code_changed", function=name, agent=self._run.agent))
+        self._input = await self._opening_input()
+        try:
+            finish = await function.call(self)
+        except (Lost, asyncio.CancelledError):
+            raise
+        except InterlockError as error:
+            status = "refused" if error.code == "gate.denied" else "failed"
+            raise Ended(status, Text("function.raised", kind=error.code, place=self._place), str(error)) from None
+        except Exception as error:  # noqa: BLE001  the body is somebody else's code, and may raise anything
+            kind = type(error).__name__
+            said = f"{kind}: {str(error)[:2000]}"
+            raise Ended("failed", Text("function.raised", kind=kind, place=self._place), said) from None
+        return self._finish_of(finish)
+
+    def _finish_of(self, finish: Any) -> dict[str, Any]:
+        recorded = len(self._run.calls)
+        if recorded > self._place:
+            raise Ended("failed", Text("function.ended_early", place=self._place, recorded=recorded))
+        if not isinstance(finish, Finish) or not isinstance(finish.summary, str):
+            raise Ended("failed", Text("function.no_finish", kind=type(finish).__name__))
+        for name, content in finish.artifacts.items():
+            if not isinstance(name, str) or not isinstance(content, str | bytes):
+                kind = type(content).__name__
+                raise Ended("failed", Text("function.bad_artifact", name=str(name)[:64], kind=kind))
+        return {
+            "summary": finish.summary,
+            "artifacts": dict(finish.artifacts),
+            "not_done": [{"what": str(what), "why": str(why)} for what, why in finish.not_done],
+        }
+
+    async def _opening_input(self) -> Any:
+        opening = self._run.opening
+        if "event" in opening:
+            return opening["event"]
+        if "input" not in opening:
+            return None
+        return json.loads(await self._installation.contents.read(opening["input"]))
+
+    # What the function is given
+
+    @property
+    def input(self) -> Any:
+        """What opened the run: the brief of a person, or the event with the artifacts it names."""
+        return self._input
+
+    def now(self) -> int:
+        """Give the time of the last thing the run recorded, in milliseconds since the Unix epoch."""
+        return self._now
+
+    def new_id(self, kind: str) -> str:
+        """Give an identifier that a replay gives again."""
+        return f"{kind}_{self._chance(kind).hex()[:32]}"
+
+    def chance(self) -> float:
+        """Give a number in [0, 1) that a replay gives again."""
+        return (int.from_bytes(self._chance("chance")[:8]) >> 11) / (1 << 53)
+
+    def _chance(self, kind: str) -> bytes:
+        self._drawn += 1
+        return hashlib.sha256(f"{self._run.id} {self._drawn} {kind}".encode()).digest()
+
+    async def read_artifact(self, name: str) -> str:
+        """Read an artifact by the name it was given under."""
+        text: str = await self.call(READ_ARTIFACT, name=name)
+        return text
+
+    async def save_artifact(self, content: str, media: str = "text/plain") -> str:
+        """Store something large and give its handle."""
+        handle: str = (await self.call(SAVE_ARTIFACT, content=content, media=media))["handle"]
+        return handle
+
+    async def call(self, name: str, /, **arguments: Any) -> Any:
+        """Call a tool and give its result. A call that the Gate denies raises InterlockError `gate.denied`,
+        one that fails InterlockError `tool.no_result`."""
+        async with self._one_at_a_time:
+            self._place += 1
+            state = await self._state_of(name, arguments)
+            while state.done is None:
+                await self._go_on(state, arguments)
+            self._now = self._run.times.get(state.id, self._now)
+            return await self._result(state)
+
+    async def _state_of(self, name: str, arguments: dict[str, Any]) -> CallState:
+        try:
+            encoded = canonical.encode(arguments)
+        except (TypeError, ValueError, RecursionError):
+            raise InterlockError("function.bad_arguments", tool=name, place=self._place) from None
+        recorded = self._run.calls.get(f"call_{self._place}")
+        if recorded is None:
+            state = CallState(f"call_{self._place}", name, self._place, 0)
+            await self._judge(state, arguments, encoded)
+            return self._run.calls[state.id]
+        digest = self._installation.contents.digest(self._run.company, encoded)
+        if (recorded.tool, recorded.arguments) != (name, digest):
+            reason = Text(
+                "function.replay_differs", place=self._place, recorded=recorded.tool, now=name
+            )
+            raise Ended("failed", reason)
+        return recorded
+
+    async def _judge(self, state: CallState, arguments: dict[str, Any], encoded: bytes) -> None:
+        self._check_end()
+        if self._installation.settings.scope_budgets:
+            reason = await draw_for(self._installation, self._recorder, Usage(tool_calls=1))
+            if reason is not None:
+                raise Ended("exhausted", reason)
+        kept = await self._installation.contents.keep_any(self._run.company, encoded)
+        await self._door.judge(state, arguments, kept)
+
+    def _check_end(self) -> None:
+        corrections = self._installation.settings.corrections
+        if isinstance(end := ending(self._run, corrections), End):
+            raise Ended(end.status, Text(end.reason["id"], **end.reason.get("with", {})))
+
+    async def _go_on(self, state: CallState, arguments: dict[str, Any]) -> None:
+        await self._take_signals()
+        self._check_end()
+        move = move_of_call(self._run, state, self._door.repeatable)
+        if isinstance(move, Doubt):
+            raise Ended("failed", Text("run.in_doubt", tool=state.tool, call=state.id))
+        if isinstance(move, Judge):
+            verdict = await self._door.judge(state, arguments)
+            if not isinstance(verdict, Allow):
+                return
+        await self._door.act(state, arguments)
+
+    async def _result(self, state: CallState) -> Any:
+        entry = state.done
+        if entry is None or entry.content is None:
+            raise InterlockError("tool.no_result", tool=state.tool, why="")
+        data = await self._installation.contents.read(entry.content)
+        if entry.kind == "told":
+            self._check_end()
+            denied = state.verdict != "allow"
+            code = "gate.denied" if denied else "tool.no_result"
+            raise InterlockError(code, tool=state.tool, why=data.decode())
+        if entry.kind == "artifact":
+            return data.decode()[entry.start : entry.end]
+        return json.loads(data)

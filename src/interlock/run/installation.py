@@ -1,0 +1,83 @@
+"""An installation: the parts that every run needs, put together once by `interlock.runtime`."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from interlock.agent.spec import Spec
+from interlock.clock import Clock
+from interlock.connector.model.model import Model
+from interlock.connector.tool import Toolbox
+from interlock.errors import InterlockError
+from interlock.fault import Reach, nothing
+from interlock.ledger.content_store import ContentStore
+from interlock.ledger.ledger import Ledger
+from interlock.scope.scope import Address, Scope
+from interlock.settings import Settings
+
+__all__ = ["Function", "Installation", "Models"]
+
+
+class Models(Protocol):
+    """The models by role."""
+
+    def open(self, role: str) -> Model:
+        """Give the model of a role. Raises InterlockError for a role that the settings do not name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function body as it is loaded now, with the digest of its code."""
+
+    call: Callable[[Any], Awaitable[Any]]
+    code_digest: str
+
+
+@dataclass(slots=True)
+class Installation:
+    """The parts of one installation in one process. `language` is that of prompts."""
+
+    ledger: Ledger
+    contents: ContentStore
+    settings: Settings
+    clock: Clock
+    tools: Toolbox
+    models: Models
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    reach: Reach = nothing
+    _specs: dict[tuple[str, int], Spec] = field(default_factory=dict)
+
+    async def spec(self, agent: str, version: int) -> Spec:
+        """Give the spec of a published version; versions never change, so it is read once.
+
+        Raises InterlockError `agent.no_version`.
+        """
+        spec = self._specs.get((agent, version))
+        if spec is None:
+            found = await self.ledger.query("version_of_agent", agent, version)
+            if not found:
+                raise InterlockError("agent.no_version", agent=agent, version=version)
+            spec = Spec.from_dict(json.loads(await self.contents.read(found[0][2])))
+            self._specs[agent, version] = spec
+        return spec
+
+    async def current(self, address: Address) -> tuple[int, str]:
+        """Give the number of an agent's current version, and its state: `active`, `paused`, `retired` or
+        `stopped`. Raises InterlockError `agent.unknown`."""
+        found = await self.ledger.query("agent_by_address", address)
+        if not found:
+            raise InterlockError("agent.unknown", value=str(address))
+        _, scope, version, state, _ = found[0]
+        return version, "stopped" if self.is_stopped(Scope(scope), await self.stopped()) else state
+
+    async def stopped(self) -> list[Scope]:
+        """Give the scopes that are stopped as a whole."""
+        return [Scope(scope) for (scope,) in await self.ledger.query("stopped_scopes")]
+
+    @staticmethod
+    def is_stopped(scope: Scope, stopped: list[Scope]) -> bool:
+        """Tell whether a scope is stopped, itself or with what reaches it."""
+        return any(item.reaches(scope) for item in stopped)

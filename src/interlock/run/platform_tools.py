@@ -1,0 +1,111 @@
+"""The platform's own tools: what every agent may do without a grant, though never without the Gate.
+
+They are declared like any other tool, so that the Gate judges them, the budget counts them and the trail
+shows them alike (CS-6).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from interlock.gate.tool import Tool
+from interlock.scope.label import NO_LABELS
+from interlock.scope.scope import Scope
+
+__all__ = ["FINISH", "PLATFORM_TOOLS", "READ_ARTIFACT", "SAVE_ARTIFACT", "artifact_named", "declared_for", "handle_of"]
+
+FINISH = "finish"
+READ_ARTIFACT = "read_artifact"
+SAVE_ARTIFACT = "save_artifact"
+
+_TEXT = {"type": "string"}
+
+PLATFORM_TOOLS: Mapping[str, Tool] = {
+    READ_ARTIFACT: Tool(
+        name=READ_ARTIFACT,
+        description=(
+            "Read an artifact by the name under which it was given to you, or by a handle of your own. A long "
+            "one comes in pieces: give `start` to read on from a character."
+        ),
+        parameters={
+            "type": "object",
+            "properties": {
+                "name": {**_TEXT, "description": "The artifact's name or handle."},
+                "start": {"type": "integer", "minimum": 0, "description": "The first character to read."},
+            },
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+        effect="read",
+        labels=NO_LABELS,
+        platform=True,
+    ),
+    SAVE_ARTIFACT: Tool(
+        name=SAVE_ARTIFACT,
+        description="Store something long and get a short handle to give in its place.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "content": {**_TEXT, "description": "What to store."},
+                "media": {**_TEXT, "description": "Its media type; text/plain if you say nothing."},
+            },
+            "required": ["content"],
+            "additionalProperties": False,
+        },
+        effect="write",
+        labels=NO_LABELS,
+        platform=True,
+    ),
+    FINISH: Tool(
+        name=FINISH,
+        description="Finish your work: a summary, the artifacts you publish by name, and what you did not do.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "summary": {**_TEXT, "description": "What was done and found, in a few sentences."},
+                "artifacts": {
+                    "type": "object",
+                    "description": "What you publish, by name.",
+                    "additionalProperties": _TEXT,
+                },
+                "not_done": {
+                    "type": "array",
+                    "description": "What was asked and not achieved, and why.",
+                    "items": {
+                        "type": "object",
+                        "properties": {"what": _TEXT, "why": _TEXT},
+                        "required": ["what", "why"],
+                        "additionalProperties": False,
+                    },
+                },
+            },
+            "required": ["summary"],
+            "additionalProperties": False,
+        },
+        effect="write",
+        labels=NO_LABELS,
+        platform=True,
+    ),
+}
+
+
+def declared_for(name: str, tools: Mapping[str, Tool], scope: Scope) -> Tool | None:
+    """Give the declaration of a tool as a run in `scope` meets it, or None when there is none.
+
+    Reading an artifact moves its data into the run's scope, which the barrier therefore judges.
+    """
+    own = PLATFORM_TOOLS.get(name)
+    if own is None:
+        return tools.get(name)
+    return replace(own, destination=scope) if name == READ_ARTIFACT else own
+
+
+def handle_of(digest: str) -> str:
+    """Give the handle of an artifact that a run saves, from its digest: `artifact-1a2b3c4d` (CS-4)."""
+    return f"artifact-{digest[:8]}"
+
+
+def artifact_named(arguments: Any) -> str | None:
+    """Give the name of the artifact that a call's arguments name, if they are well formed."""
+    name = arguments.get("name") if isinstance(arguments, dict) else None
+    return name if isinstance(name, str) else None

@@ -1,0 +1,157 @@
+"""A publication: a checked spec becomes an immutable, numbered version, and its warnings are told (AG-2)."""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from interlock import canonical
+from interlock.agent.data_flow import check_data_flow, emissions_heard, offered_wording
+from interlock.agent.loop import LoopReport, find_loops, warnings
+from interlock.agent.spec import Emission, Spec, Trigger
+from interlock.agent.wiring import Wired, Wiring
+from interlock.catalogue import Text
+from interlock.errors import InterlockError
+from interlock.ledger.ledger import Appended, Conflict, Write
+from interlock.ledger.step import Draft
+from interlock.run.installation import Installation
+from interlock.scope.scope import INSTALLATION, Address, Scope
+
+__all__ = ["Publication", "change_agent", "change_scope", "publish", "wiring_of"]
+
+PAGE = 5000
+AGENT_CHANGES = {"pause": "agent.paused", "resume": "agent.resumed", "retire": "agent.retired"}
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What publishing came to. `new` is False when the current version says the same already."""
+
+    agent: Address
+    version: int
+    digest: str
+    new: bool
+    warnings: tuple[Text, ...] = ()
+    wording: tuple[Text, ...] = ()
+    loops: LoopReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """A current version, as far as the wiring goes."""
+
+    address: Address
+    starts_on: tuple[Trigger, ...]
+    emits: tuple[Emission, ...]
+
+
+async def wiring_of(installation: Installation) -> Wiring:
+    """Give the wiring of all agents that are published and not retired."""
+    found: list[Wired] = []
+    after = ""
+    while rows := await installation.ledger.query("agents_after", after, PAGE):
+        after = rows[-1][0]
+        found += [_wired(address, wiring) for address, _, _, state, wiring in rows if state != "retired"]
+    return Wiring(found)
+
+
+def _wired(address: str, wiring: str) -> Wired:
+    form = json.loads(wiring)
+    return _Published(
+        Address(address),
+        tuple(Trigger(item["event"], tuple(map(Scope, item["from"]))) for item in form["starts_on"]),
+        tuple(
+            Emission(item["event"], item["context"], tuple(item["artifacts"]), tuple(map(Scope, item["to"])))
+            for item in form["emits"]
+        ),
+    )
+
+
+async def publish(
+    installation: Installation,
+    spec: Spec,
+    author: str,
+    readable: Collection[Scope] = (INSTALLATION,),
+    language: str = "en",
+) -> Publication:
+    """Publish a spec. `readable` are the scopes whose agents the author may read; others stay unnamed (LP-4).
+
+    Raises InterlockError for what makes the version impossible: an unknown tool, model role, label or
+    function, or a destructive tool that could never be traced.
+    """
+    spec = with_code(installation, spec)
+    _check_names(installation, spec)
+    wiring = await wiring_of(installation)
+    flow = check_data_flow(wiring, spec, installation.tools.declarations, installation.settings.vocabulary)
+    if flow.errors:
+        raise flow.errors[0]
+    settings = installation.settings
+    loops = find_loops(wiring, spec, readable, settings.loops_named, settings.loop_edges, language)
+    number, new = await _store(installation, spec, author)
+    return Publication(
+        spec.address,
+        number,
+        spec.digest,
+        new,
+        (*warnings(loops), *flow.warnings),
+        offered_wording(spec, emissions_heard(wiring, spec)),
+        loops,
+    )
+
+
+def with_code(installation: Installation, spec: Spec) -> Spec:
+    """Give the spec with the digest of its function's code (AG-6). Raises InterlockError `function.unknown`."""
+    if spec.function is None:
+        return spec
+    function = installation.functions.get(spec.function)
+    if function is None:
+        known = sorted(installation.functions)
+        raise InterlockError("function.unknown", value=spec.function, known=known)
+    return replace(spec, code_digest=function.code_digest)
+
+
+def _check_names(installation: Installation, spec: Spec) -> None:
+    settings = installation.settings
+    if spec.function is None and spec.model not in settings.models:
+        raise InterlockError("publish.unknown_model", value=spec.model, known=sorted(settings.models))
+    settings.vocabulary.check(spec.adds_labels)
+
+
+async def _store(installation: Installation, spec: Spec, author: str) -> tuple[int, bool]:
+    """Write the version after the current one; two who publish at once both succeed, one after the other."""
+    while True:
+        steps = await installation.ledger.query("versions_of_agent", spec.address)
+        if steps and steps[-1][1] == spec.digest:
+            return steps[-1][0], False
+        number = len(steps) + 1
+        form = spec.as_dict()
+        kept = await installation.contents.keep_any(spec.scope.company, canonical.encode(form))
+        body: dict[str, Any] = {
+            "agent": spec.address,
+            "scope": spec.scope,
+            "number": number,
+            "version_digest": spec.digest,
+            "spec": kept.digest,
+            "author": author,
+            "wiring": {"starts_on": form["starts_on"], "emits": form["emits"]},
+        }
+        outcome = await installation.ledger.append(
+            (Write(spec.address, None, (Draft("version.published", body),)),), contents=(kept.row,)
+        )
+        if isinstance(outcome, Appended):
+            return number, True
+        if not isinstance(outcome, Conflict):
+            raise InterlockError("publish.not_stored", agent=spec.address)
+
+
+async def change_agent(installation: Installation, address: Address, change: str, by: str) -> None:
+    """Pause, resume or retire an agent (AG-5). Raises InterlockError `agent.unknown`."""
+    await installation.current(address)
+    draft = Draft(AGENT_CHANGES[change], {"agent": address, "by": by})
+    await installation.ledger.append((Write(address, None, (draft,)),))
+
+
+async def change_scope(installation: Installation, scope: Scope, stop: bool, by: str) -> None:
+    """Stop a company, an area or the whole installation at once, or let it go on (AG-5)."""
+    draft = Draft("scope.stopped" if stop else "scope.resumed", {"scope": scope, "by": by})
+    await installation.ledger.append((Write(str(scope), None, (draft,)),))

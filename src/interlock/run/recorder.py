@@ -1,0 +1,88 @@
+"""A recorder: the pen of one run. It gathers steps that may wait, and writes them with the next that may not.
+
+Effects wait for the disk: the snapshot before the model is asked, the verdict before anything leaves the
+process, the closing step before anybody is told. What is purely a record rides along.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from interlock.ledger.ledger import Appended, Conflict, ContentRow, Fenced, Refused, Row, Write
+from interlock.ledger.step import Draft
+from interlock.run.installation import Installation
+from interlock.run.run import Run
+
+__all__ = ["Lost", "Recorder"]
+
+
+class Lost(Exception):
+    """The run is somebody else's now: what this worker still wanted to write is refused (RN-5)."""
+
+
+class Recorder:
+    """Writes the trail of one run under one claim, and moves the run's state by each step it takes down."""
+
+    def __init__(self, installation: Installation, run: Run) -> None:
+        self.run = run
+        self._ledger, self._clock = installation.ledger, installation.clock
+        self._drafts: list[Draft] = []
+        self._contents: list[ContentRow] = []
+        self._mark = installation.clock.now()
+
+    def elapsed(self) -> int:
+        """Give the milliseconds of active work since this was last asked (waiting is left out by `rest`)."""
+        now = self._clock.now()
+        spent, self._mark = max(0, now - self._mark), now
+        return spent
+
+    def rest(self) -> None:
+        """Leave out the time since the last mark: the run was waiting."""
+        self._mark = self._clock.now()
+
+    def note(self, kind: str, body: dict[str, Any], contents: Iterable[ContentRow] = ()) -> None:
+        """Take a step down. It counts from now on, and is on disk after the next `flush`."""
+        at = self._clock.now()
+        self._drafts.append(Draft(kind, body, at))
+        self._contents.extend(contents)
+        self.run.take(kind, body, self.run.fence, at)
+
+    async def flush(
+        self,
+        *,
+        writes: Sequence[Write] = (),
+        guards: Sequence[Row] = (),
+        rows: Sequence[Row] = (),
+        contents: Sequence[ContentRow] = (),
+        durable: bool = True,
+    ) -> Appended | Refused:
+        """Write what was taken down, with what else belongs to the same fact.
+
+        Raises Lost when the lease is another's. `Refused` writes nothing, and what was taken down stays.
+        """
+        run = self.run
+        own = (Write(run.id, run.head, tuple(self._drafts), run.fence),) if self._drafts else ()
+        if not (own or writes or rows):
+            return Appended((), 0)
+        outcome = await self._ledger.append(
+            (*own, *writes), guards=guards, rows=rows, contents=(*self._contents, *contents), durable=durable
+        )
+        match outcome:
+            case Appended(heads):
+                if own:
+                    run.head = heads[0]
+                self._drafts.clear()
+                self._contents.clear()
+                return outcome
+            case Refused():
+                return outcome
+            case Conflict() | Fenced():
+                raise Lost(run.id)
+
+    def forget(self) -> None:
+        """Drop what was taken down and not written."""
+        self._drafts.clear()
+        self._contents.clear()
+
+    def take_back(self) -> Draft:
+        """Give back the last step that was taken down and not written; the caller sets the state right."""
+        return self._drafts.pop()

@@ -1,0 +1,236 @@
+"""A run: what a fold over its trail gives (RN-4). Nothing here reads or writes; a step goes in, the state moves.
+
+The same fold serves a worker that has just written a step and one that takes the run over after a crash.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from interlock.event.chain import Place
+from interlock.gate.budget import Budget, Usage
+from interlock.ledger.step import Head, Step
+from interlock.perspective.resolver import Entry
+from interlock.scope.label import Labels
+from interlock.scope.scope import Address, Scope
+
+__all__ = ["OPEN", "TRAIL", "CallState", "Run", "fold"]
+
+OPEN = "open"
+TRAIL = 1_000_000
+"""More steps than the trail of a run can have: what bounds them is its budget."""
+
+
+@dataclass(slots=True)
+class CallState:
+    """A call that a body proposed, and how far it has come.
+
+    `answer` is the number of the model's answer it came from and `index` its place there; for a function
+    body `answer` is the place of the call. `fence` is the claim under which it was judged.
+    """
+
+    id: str
+    tool: str
+    answer: int
+    index: int
+    verdict: str | None = None
+    rule: str | None = None
+    fence: int = 0
+    arguments: str | None = None
+    done: Entry | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """The state of a run."""
+
+    id: str
+    agent: Address
+    version: int
+    scope: Scope
+    opening: dict[str, Any]
+    labels: Labels
+    place: Place | None
+    budget: Budget
+    head: Head
+    status: str = OPEN
+    fence: int = 0
+    usage: Usage = field(default_factory=Usage)
+    answers: int = 0
+    attempts: int = 0
+    faults: int = 0
+    last_fault: dict[str, Any] | None = None
+    opened_at: int = 0
+    times: dict[str, int] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    calls: dict[str, CallState] = field(default_factory=dict)
+    waiting: list[CallState] = field(default_factory=list)
+    artifacts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    given: dict[str, dict[str, Any]] = field(default_factory=dict)
+    cancelled_by: str | None = None
+    exhausted: dict[str, Any] | None = None
+    asked_for: dict[str, Any] | None = None
+    drawn: dict[str, Usage] = field(default_factory=dict)
+
+    @classmethod
+    def of_opening(cls, name: str, body: Mapping[str, Any], head: Head, fence: int, at: int) -> "Run":
+        """Give the state of a run that has just been opened, from the body of its opening step."""
+        run = cls(
+            id=name,
+            agent=Address(body["agent"]),
+            version=body["version"],
+            scope=Scope(body["scope"]),
+            opening=dict(body),
+            labels=frozenset(body.get("labels", ())),
+            place=_place(name, body),
+            budget=Budget.of(body.get("budget", {})),
+            head=head,
+            fence=fence,
+            opened_at=at,
+        )
+        for item in body.get("event", {}).get("artifacts", ()):
+            run.given[item["name"]] = item
+        return run
+
+    @property
+    def company(self) -> str:
+        """The company whose key the run's content is stored under."""
+        return str(self.scope.company)
+
+    @property
+    def task(self) -> str:
+        """The task the run works on."""
+        return str(self.opening["task"]["id"])
+
+    @property
+    def root_task(self) -> str:
+        """The task at the root, whose id ties all together (RN-7)."""
+        return str(self.opening["task"]["root"])
+
+    def take(self, kind: str, body: dict[str, Any], fence: int, at: int) -> None:
+        """Move the state by one step."""
+        if kind == "tool.answered":
+            self.times[body["call"]] = at
+        rule = _RULES.get(kind)
+        if rule is not None:
+            rule(self, body, fence)
+
+
+def _place(run: str, body: Mapping[str, Any]) -> Place | None:
+    """A run that no other run caused is the first of its chain, also where an older format did not say so."""
+    if "chain" in body:
+        return Place.from_dict(body["chain"])
+    return None if body["opened_by"]["kind"] == "event" else Place(run)
+
+
+def _claimed(run: Run, body: dict[str, Any], fence: int) -> None:
+    run.fence = fence
+
+
+def _asked(run: Run, body: dict[str, Any], fence: int) -> None:
+    run.attempts += 1
+
+
+def _answered(run: Run, body: dict[str, Any], fence: int) -> None:
+    run.answers, run.attempts = body["n"], 0
+    run.usage += Usage(**body["usage"])
+    run.entries.append(Entry("answer", body["answer"]))
+    for index, (call, tool) in enumerate(body["calls"]):
+        state = CallState(call, tool, body["n"], index)
+        run.calls[call] = state
+        run.waiting.append(state)
+
+
+def _noted(run: Run, body: dict[str, Any], fence: int) -> None:
+    run.entries.append(Entry("note", text=body["text"]))
+    run.faults += 1
+    run.last_fault = {"status": "failed", "text": body["text"]}
+
+
+def _judged(run: Run, body: dict[str, Any], fence: int) -> None:
+    state = run.calls.get(body["call"])
+    if state is None:
+        state = run.calls[body["call"]] = CallState(body["call"], body["tool"], body.get("place", 0), 0)
+        run.waiting.append(state)
+    state.verdict, state.rule, state.fence = body["verdict"], body.get("rule"), fence
+    state.arguments = body.get("arguments_content")
+    if state.verdict == "allow":
+        return
+    run.faults += 1
+    run.last_fault = {"status": "refused", "text": body["reason"]}
+    if state.verdict == "ask":
+        run.asked_for = body["reason"]
+    elif state.rule == "budget":
+        run.exhausted = body["reason"]
+    _settle(run, state, Entry("told", body["detail"], state.id, state.tool))
+
+
+def _tool_answered(run: Run, body: dict[str, Any], fence: int) -> None:
+    state = run.calls[body["call"]]
+    run.usage += Usage(**body["usage"])
+    run.labels |= frozenset(body.get("labels", ()))
+    if "error" in body:
+        run.faults += 1
+        run.last_fault = {"status": "failed", "text": body["error"]}
+        _settle(run, state, Entry("told", body["detail"], state.id, state.tool))
+        return
+    run.faults = 0
+    cut = body.get("slice")
+    _settle(
+        run,
+        state,
+        Entry("artifact", body["result"], state.id, state.tool, None, cut["start"], cut["end"], cut["total"])
+        if cut
+        else Entry("result", body["result"], state.id, state.tool),
+    )
+
+
+def _settle(run: Run, state: CallState, entry: Entry) -> None:
+    state.done = entry
+    run.entries.append(entry)
+    if state in run.waiting:
+        run.waiting.remove(state)
+
+
+def _saved(run: Run, body: dict[str, Any], fence: int) -> None:
+    run.artifacts[body["name"]] = body
+
+
+def _drawn(run: Run, body: dict[str, Any], fence: int) -> None:
+    subject = body["subject"]
+    run.drawn[subject] = run.drawn.get(subject, Usage()) + Usage(**body["amount"])
+
+
+def _signalled(run: Run, body: dict[str, Any], fence: int) -> None:
+    if body["signal"] == "cancel":
+        run.cancelled_by = body["by"]
+
+
+def _closed(run: Run, body: dict[str, Any], fence: int) -> None:
+    run.status = body["status"]
+    for item in body.get("artifacts", ()):
+        run.artifacts[item["name"]] = item
+
+
+_RULES = {
+    "run.claimed": _claimed,
+    "model.asked": _asked,
+    "model.answered": _answered,
+    "model.noted": _noted,
+    "tool.judged": _judged,
+    "tool.answered": _tool_answered,
+    "artifact.saved": _saved,
+    "budget.drawn": _drawn,
+    "signal.taken": _signalled,
+    "run.closed": _closed,
+}
+
+
+def fold(steps: list[Step]) -> Run:
+    """Give the state of a run from its whole trail, the opening step first."""
+    first = steps[0]
+    run = Run.of_opening(first.stream, first.body, first.head, first.fence, first.at)
+    for step in steps[1:]:
+        run.take(step.kind, step.body, step.fence, step.at)
+        run.head = step.head
+    return run

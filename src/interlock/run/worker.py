@@ -1,0 +1,249 @@
+"""A worker: claims runs, runs many at once on one event loop, and keeps its leases alive.
+
+Leases are renewed from a thread of its own, so that a body which blocks the loop does not lose its runs. A
+lock on a file tells others on the same machine at once that a worker is dead: the system lets go of it with
+the process, however that ends.
+"""
+
+import asyncio
+import fcntl
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from interlock.errors import InterlockError
+from interlock.ledger.ledger import Row
+from interlock.ledger.sql import queries
+from interlock.ledger.sqlite import SqliteLedger, connect
+from interlock.run.dispatcher import Dispatcher
+from interlock.run.installation import Installation
+from interlock.run.opening import Opener
+from interlock.run.recorder import Lost
+from interlock.run.run import TRAIL, Run, fold
+from interlock.run.runner import Runner
+
+__all__ = ["Liveness", "Worker"]
+
+POLL = 0.25
+
+
+class Liveness:
+    """The proof that a worker lives: a locked file named after it, in a folder that all workers share."""
+
+    def __init__(self, folder: Path, worker: str) -> None:
+        self._folder, self._worker = folder, worker
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> "Liveness":
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._descriptor = os.open(self._folder / self._worker, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._descriptor is not None:
+            (self._folder / self._worker).unlink(missing_ok=True)
+            os.close(self._descriptor)
+
+    def is_dead(self, worker: str) -> bool:
+        """Tell whether a worker of this machine is surely gone. False when that cannot be told."""
+        if worker == self._worker:
+            return False
+        try:
+            descriptor = os.open(self._folder / worker, os.O_RDWR)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(descriptor)
+        return True
+
+
+@dataclass(slots=True)
+class Heartbeat:
+    """Renews the leases of a worker from a thread and a connection of its own."""
+
+    path: Path
+    worker: str
+    lease_ms: int
+    now: Callable[[], int]
+
+    def beat(self, stop: threading.Event) -> None:
+        """Renew at each third of the lease until `stop` is set. A missed beat is made up at the next."""
+        db = connect(self.path)
+        db.set_busy_timeout(self.lease_ms // 3)
+        renew = queries("queries.sql")["renew_leases"]
+        try:
+            while not stop.wait(self.lease_ms / 3000):
+                try:
+                    db.execute(renew, (self.now() + self.lease_ms, self.worker))
+                except apsw.Error:
+                    continue
+        finally:
+            db.close()
+
+
+class Worker:
+    """Runs runs. Use as an async context manager, from within the loop that the installation lives in.
+
+    name: unique among all workers. folder: where workers prove that they live. concurrency: runs at once.
+    """
+
+    def __init__(self, installation: Installation, name: str, folder: Path, concurrency: int = 64) -> None:
+        self._installation, self.name = installation, name
+        self._liveness = Liveness(folder, name)
+        self._folder = folder
+        self._slots = asyncio.Semaphore(concurrency)
+        self._concurrency = concurrency
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._running = 0
+        self._stop_heartbeat = threading.Event()
+        self._heartbeat: threading.Thread | None = None
+        self._stopping = False
+        self.dispatcher = Dispatcher(installation)
+
+    async def __aenter__(self) -> "Worker":
+        self._liveness.__enter__()
+        ledger = self._installation.ledger
+        if isinstance(ledger, SqliteLedger):
+            beat = Heartbeat(
+                ledger.path, self.name, self._installation.settings.lease_ms, self._installation.clock.now
+            )
+            self._heartbeat = threading.Thread(
+                target=beat.beat, args=(self._stop_heartbeat,), name="interlock-heartbeat", daemon=True
+            )
+            self._heartbeat.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stopping = True
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._stop_heartbeat.set()
+        if self._heartbeat is not None:
+            await asyncio.to_thread(self._heartbeat.join)
+        self._liveness.__exit__()
+
+    def opener(self) -> Opener:
+        """Give who takes a run that is opened now: this worker, unless it is stopping."""
+        if self._stopping:
+            return Opener()
+        return Opener(self.name, self._installation.clock.now() + self._installation.settings.lease_ms)
+
+    # Taking runs
+
+    def take(self, run: Run) -> asyncio.Task[None]:
+        """Run a run that this worker holds, beside the others. The task ends when the run and all that it
+        opened in this process are closed."""
+        task = asyncio.get_running_loop().create_task(self._keep_at(run))
+        self._tasks[run.id] = task
+        self._running += 1
+        task.add_done_callback(lambda _: self._tasks.pop(run.id, None))
+        return task
+
+    async def finished(self, run: str) -> None:
+        """Wait until a run that this worker took, and all that it opened in this process, are closed and on
+        disk; returns at once for a run that this worker does not have."""
+        task = self._tasks.get(run)
+        if task is not None:
+            await asyncio.shield(task)
+
+    async def claim(self) -> int:
+        """Take what nobody holds, up to the free places. Gives how many runs were taken."""
+        await self._free_the_dead()
+        free = self._concurrency - self._running
+        if free <= 0:
+            return 0
+        ledger = self._installation.ledger
+        claimed = await ledger.claim(self.name, free, self._installation.settings.lease_ms)
+        for item in claimed:
+            self.take(fold(await ledger.read(item.run, 0, TRAIL)))
+        return len(claimed)
+
+    async def _free_the_dead(self) -> None:
+        ledger = self._installation.ledger
+        for (worker,) in await ledger.query("working_workers"):
+            if self._liveness.is_dead(worker):
+                await ledger.append((), rows=_free_rows(worker))
+                (self._folder / worker).unlink(missing_ok=True)
+
+    async def idle(self) -> None:
+        """Wait until this worker has nothing to do: its runs, what they opened, and what is owed."""
+        while True:
+            while self._tasks:
+                await asyncio.wait(self._tasks.values())
+            if not await self.dispatcher.sweep():
+                break
+            await self.claim()
+        await self._installation.ledger.append(())
+
+    async def drain(self) -> None:
+        """Work until nothing is left to claim or owed."""
+        while True:
+            settled = await self.dispatcher.sweep()
+            if not await self.claim() and not self._tasks and not settled:
+                return
+            if self._tasks:
+                await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED, timeout=POLL)
+
+    async def work(self, stop: asyncio.Event, grace: float = 30.0) -> None:
+        """Work until `stop` is set; then finish what runs within `grace` seconds and give the rest back."""
+        while not stop.is_set():
+            await self.dispatcher.sweep()
+            await self.claim()
+            waiting = asyncio.create_task(stop.wait())
+            await asyncio.wait({waiting, *self._tasks.values()}, timeout=POLL, return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+        self._stopping = True
+        if self._tasks:
+            await asyncio.wait(self._tasks.values(), timeout=grace)
+
+    # One run
+
+    async def _keep_at(self, run: Run) -> None:
+        try:
+            try:
+                async with self._slots:
+                    opened = await self._run(run)
+            finally:
+                self._running -= 1
+            if opened:
+                await asyncio.wait([self.take(listener) for listener in opened])
+            else:
+                await self._installation.ledger.append(())
+        except asyncio.CancelledError:
+            await self._installation.ledger.release(run.id, run.fence)
+            raise
+        except Lost:
+            return
+
+    async def _run(self, run: Run) -> list[Run]:
+        spec = await self._installation.spec(run.agent, run.version)
+        runner = Runner(self._installation, run, spec, self.opener)
+        try:
+            await runner.go()
+        except (Lost, asyncio.CancelledError):
+            raise
+        except InterlockError as error:
+            await runner.broke(error.code, error)
+        except Exception as error:  # noqa: BLE001  one run must never take the others with it
+            await runner.broke(type(error).__name__, error)
+        now = self._installation.clock.now()
+        return [
+            Run.of_opening(opening.run, opening.body, head, opening.fence, now)
+            for opening, head in runner.opened
+            if opening.fence
+        ]
+
+
+def _free_rows(worker: str) -> tuple[Row, ...]:
+    return (Row("free_leases_of_worker", (worker,)),)

@@ -1,0 +1,298 @@
+"""The runtime: the one place that names concrete classes and puts an installation together from its folder."""
+
+import json
+import os
+import socket
+from collections.abc import AsyncIterator, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from interlock import canonical
+from interlock.agent.spec import Spec
+from interlock.clock import Clock, SystemClock, new_id
+from interlock.connector.model.choice import Models
+from interlock.errors import InterlockError
+from interlock.fault import from_environment
+from interlock.ledger.content_store import ContentStore, Keys, ObjectFolder
+from interlock.ledger.ledger import Appended, Finding, Row, Write
+from interlock.ledger.sqlite import SqliteLedger
+from interlock.ledger.step import Draft
+from interlock.ledger.verify import content_digests
+from interlock.modules import Loaded, load_modules
+from interlock.perspective.snapshot import Snapshot, load
+from interlock.run.installation import Installation
+from interlock.run.opening import Brief, Opener, opened_by_person
+from interlock.run.publishing import Publication, publish
+from interlock.run.run import OPEN, TRAIL, Run, fold
+from interlock.run.worker import Worker
+from interlock.scope.scope import INSTALLATION, Address, Scope
+from interlock.settings import Settings
+from interlock.settings_reader import read_settings
+
+__all__ = ["SETTINGS_FILE", "Runtime", "find_folder"]
+
+SETTINGS_FILE = "interlock.yaml"
+HOME = ".interlock"
+
+
+def find_folder(start: Path) -> Path:
+    """Give the nearest folder from `start` upwards that holds an `interlock.yaml`.
+
+    Raises InterlockError `runtime.no_installation`.
+    """
+    for folder in (start, *start.parents):
+        if (folder / SETTINGS_FILE).is_file():
+            return folder
+    raise InterlockError("runtime.no_installation", folder=str(start), file=SETTINGS_FILE)
+
+
+class Runtime:
+    """An installation, opened. Use as an async context manager.
+
+    Everything a person or a program does to Interlock goes through here.
+    """
+
+    def __init__(self, folder: Path, home: Path, ledger: SqliteLedger, installation: Installation, models: Models) -> None:
+        self.folder, self.home = folder, home
+        self.installation = installation
+        self._ledger, self._models = ledger, models
+
+    @classmethod
+    async def open(
+        cls,
+        folder: Path,
+        *,
+        home: Path | None = None,
+        settings: Settings | None = None,
+        loaded: Loaded | None = None,
+        models: Any = None,
+        clock: Clock | None = None,
+        environment: Mapping[str, str] | None = None,
+        read_only: bool = False,
+    ) -> "Runtime":
+        """Open the installation in `folder`. Its ledger, key and large content lie in `home`
+        (`.interlock` in the folder unless told otherwise).
+
+        `settings` and `loaded` replace what the folder's files say, `models` what the settings say; tests and
+        programs that have no files use them. Raises InterlockError for anything that does not fit.
+        """
+        environment = os.environ if environment is None else environment
+        settings = settings or read_settings(_read(folder / SETTINGS_FILE), SETTINGS_FILE)
+        loaded = loaded or load_modules(folder, settings.modules)
+        for tool in loaded.tools.declarations.values():
+            settings.vocabulary.check(tool.labels.union(*tool.fields.values()))
+        home = home or folder / HOME
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        clock, reach = clock or SystemClock(), from_environment(environment)
+        ledger = await SqliteLedger.open(
+            home / "ledger.db",
+            clock=clock,
+            reach=reach,
+            synchronous=settings.synchronous,
+            read_only=read_only and (home / "ledger.db").exists(),
+        )
+        keys = Keys.of_file(home / "key")
+        contents = ContentStore(ledger, keys, ObjectFolder(home / "objects", reach), settings.inline_bytes)
+        models = models or Models(settings.models, folder, environment)
+        installation = Installation(
+            ledger, contents, settings, clock, loaded.tools, models, loaded.functions, environment, reach
+        )
+        return cls(folder, home, ledger, installation, models)
+
+    async def __aenter__(self) -> "Runtime":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._models.close()
+        await self._ledger.close()
+
+    def worker(self, concurrency: int = 64) -> Worker:
+        """Give a worker of this process, to be used as an async context manager."""
+        clock = self.installation.clock
+        name = f"{socket.gethostname()}-{os.getpid()}-{new_id('w', clock)[-12:]}"
+        return Worker(self.installation, name, self.home / "workers", concurrency)
+
+    # Publishing
+
+    async def publish(
+        self, spec: Spec, author: str, readable: Collection[Scope] = (INSTALLATION,), language: str = "en"
+    ) -> Publication:
+        """Publish a spec; see `interlock.run.publishing.publish`."""
+        return await publish(self.installation, spec, author, readable, language)
+
+    # Runs
+
+    async def open_run(
+        self,
+        agent: Address,
+        person: str,
+        brief: Any = None,
+        *,
+        labels: Collection[str] = (),
+        tools: Collection[str] | None = None,
+        effects: Collection[str] | None = None,
+        released: Collection[tuple[str, str]] = (),
+        worker: Worker | None = None,
+    ) -> str:
+        """Open a run of the agent's current version on behalf of `person`, and give its id.
+
+        `brief` is a JSON value. With `worker` that worker runs it at once; else it is queued. Raises
+        InterlockError `agent.unknown`, `run.not_started`, `brief.too_large` or `brief.not_json`.
+        """
+        installation = self.installation
+        version, state = await installation.current(agent)
+        if state != "active":
+            await self._note_not_started(agent, person, state)
+            raise InterlockError("run.not_started", agent=agent, state=state)
+        spec = await installation.spec(agent, version)
+        row, digest = None, None
+        if brief is not None:
+            kept = await installation.contents.keep_any(spec.scope.company, self._encoded(brief))
+            row, digest = kept.row, kept.digest
+        given = Brief(
+            person,
+            digest,
+            installation.settings.vocabulary.check(labels),
+            None if tools is None else tuple(sorted(tools)),
+            None if effects is None else tuple(sorted(effects)),
+            tuple(sorted(released)),
+        )
+        opening = opened_by_person(
+            new_id("run", installation.clock),
+            new_id("task", installation.clock),
+            spec,
+            version,
+            given,
+            installation.settings.limits,
+            installation.settings.task_budget,
+            worker.opener() if worker else Opener(),
+        )
+        outcome = await installation.ledger.append(
+            opening.writes, guards=opening.guards, contents=(row,) if row else (), durable=worker is None
+        )
+        if not isinstance(outcome, Appended):
+            raise InterlockError("run.not_opened", agent=agent, why=type(outcome).__name__)
+        installation.reach("run.opened")
+        if worker is not None and opening.fence:
+            now = installation.clock.now()
+            worker.take(Run.of_opening(opening.run, opening.body, outcome.heads[0], opening.fence, now))
+        return opening.run
+
+    def _encoded(self, brief: Any) -> bytes:
+        try:
+            data = canonical.encode(brief)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InterlockError("brief.not_json", why=str(error)) from None
+        limit = self.installation.settings.sizes.brief
+        if len(data) > limit:
+            raise InterlockError("brief.too_large", size=len(data), limit=limit)
+        return data
+
+    async def _note_not_started(self, agent: Address, person: str, state: str) -> None:
+        body = {"agent": agent, "state": state, "opened_by": {"kind": "person", "name": person}}
+        await self._ledger.append((Write(agent, None, (Draft("agent.not_started", body),)),))
+
+    async def cancel(self, run: str, by: str) -> None:
+        """Tell a run that it is cancelled; it takes that in before its next move (RN-5, RN-6).
+
+        Raises InterlockError `run.unknown` or `run.closed_already`.
+        """
+        name = await self.find_run(run)
+        status = (await self._ledger.query("run_by_id", name))[0][-1]
+        if status != OPEN:
+            raise InterlockError("run.closed_already", run=name, status=status)
+        signal = new_id("signal", self.installation.clock)
+        await self._ledger.append((), rows=(Row("insert_signal", (name, signal, "cancel", by)),))
+
+    async def find_run(self, start: str) -> str:
+        """Give the id of the one run whose id begins (or ends) so. Raises InterlockError `run.unknown` or
+        `run.ambiguous`."""
+        start = start if start.startswith("run_") else f"run_{start}"
+        found = await self._ledger.query("runs_starting_with", start, start + "~")
+        if not found:
+            raise InterlockError("run.unknown", value=start)
+        if len(found) > 1 and found[0][0] != start:
+            raise InterlockError("run.ambiguous", value=start)
+        return str(found[0][0])
+
+    async def run(self, run: str) -> Run:
+        """Give the state of a run."""
+        return fold(await self._ledger.read(run, 0, TRAIL))
+
+    # Reading
+
+    async def artifact(self, run: str, name: str) -> tuple[dict[str, Any], bytes]:
+        """Give what the ledger says of an artifact, and its bytes.
+
+        Raises InterlockError `artifact.unknown`, and `content.corrupt` when it does not fit its digest.
+        """
+        found = await self._ledger.query("artifact_of_run", run, name)
+        if not found:
+            known = [row[0] for row in await self._ledger.query("artifacts_of_run", run)]
+            raise InterlockError("artifact.unknown", value=name, run=run, known=known)
+        _, digest, size, media, labels = found[0]
+        about = {"name": name, "run": run, "digest": digest, "size": size, "media": media}
+        about["labels"] = labels.split(",") if labels else []
+        return about, await self.installation.contents.read(digest)
+
+    async def prompt(self, run: str, number: int | None = None) -> tuple[Snapshot, dict[str, Any]]:
+        """Give the snapshot of a run's `number`-th model call (the last one unless told), and its step's body.
+
+        Raises InterlockError `prompt.none`.
+        """
+        asked = [step.body for step in await self._ledger.read(run, 0, TRAIL) if step.kind == "model.asked"]
+        wanted = [body for body in asked if number is None or body["n"] == number]
+        if not wanted:
+            raise InterlockError("prompt.none", run=run, number=number or 1, known=len(asked))
+        return await load(self.installation.contents, wanted[-1]["snapshot"]), wanted[-1]
+
+    async def verify(self, stream: str | None = None) -> AsyncIterator[Finding]:
+        """Check a stream with all that it names, or everything; gives what does not fit."""
+        async for finding in self._ledger.verify(stream):
+            yield finding
+        if stream is None:
+            async for finding in self._content_findings():
+                yield finding
+            return
+        checked: set[str] = set()
+        for step in await self._ledger.read(stream, 0, TRAIL):
+            for digest in _digests(step.text):
+                if digest not in checked:
+                    checked.add(digest)
+                    if finding := await self._content_finding(digest, stream, step.seq):
+                        yield finding
+
+    async def _content_findings(self) -> AsyncIterator[Finding]:
+        after = ""
+        checked: set[str] = set()
+        while rows := await self._ledger.query("streams_after", after, 500):
+            for stream, _, _ in rows:
+                after = stream
+                for step in await self._ledger.read(stream, 0, TRAIL):
+                    for digest in _digests(step.text):
+                        if digest not in checked:
+                            checked.add(digest)
+                            if finding := await self._content_finding(digest, stream, step.seq):
+                                yield finding
+
+    async def _content_finding(self, digest: str, stream: str, seq: int) -> Finding | None:
+        try:
+            await self.installation.contents.read(digest)
+        except (InterlockError, ValueError) as error:
+            problem = error.code if isinstance(error, InterlockError) else "content.corrupt"
+            return Finding(problem, stream, seq, digest)
+        return None
+
+
+def _digests(text: str) -> list[str]:
+    try:
+        return list(content_digests("", json.loads(text)))
+    except ValueError:
+        return []
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InterlockError("runtime.unreadable", file=str(path), why=error.strerror or str(error)) from None
