@@ -35,9 +35,22 @@ def _domain(domain: str, language: str) -> gettext.NullTranslations:
     return gettext.translation(domain, LOCALE, [language.replace("-", "_")], fallback=True)
 
 
+class _Listed(list[Any]):
+    """A list in a sentence, joined by a comma or by what the placeholder says: `{agents: → }`."""
+
+    def __format__(self, joint: str) -> str:
+        return (joint or ", ").join(map(str, self))
+
+
 def _shown(value: Any, language: str) -> Any:
+    if isinstance(value, dict) and "id" in value:
+        return say(value, language)
+    if isinstance(value, list | tuple):
+        return _Listed(
+            say(item, language) if isinstance(item, dict) and "id" in item else item for item in value
+        )
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return ", ".join(str(item) for item in value) if isinstance(value, list | tuple) else value
+        return value
     if abs(value) < 1000 and isinstance(value, int):
         return value
     from babel.numbers import format_decimal  # noqa: PLC0415  costs 30 ms at start, needed for large numbers only
@@ -52,7 +65,8 @@ def say(message: str | dict[str, Any], language: str = "en", /, **params: Any) -
     hide what happened.
     """
     if isinstance(message, dict):
-        message, params = message["id"], {**message.get("with", {}), **params}
+        params = {**message.get("with", {}), **params}
+        message = str(message["id"])
     domain = message.partition(".")[0]
     template = _domain(domain, language).gettext(message)
     if template == message:
