@@ -1,0 +1,5 @@
+"""The testing kit: what users of Interlock test their companies with, and what its own tests use."""
+
+from interlock.testing.provider_server import ProviderServer, Received, Reply
+
+__all__ = ["ProviderServer", "Received", "Reply"]
