@@ -8,6 +8,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from interlock.catalogue import Text
+from interlock.errors import InterlockError
 from interlock.scope.label import UNTRUSTED, Labels, Vocabulary
 from interlock.scope.scope import Scope
 
@@ -76,4 +77,12 @@ def _receives(
 
 
 def _within(target: Scope, allowed: Set[str]) -> bool:
-    return any(":" not in name and Scope(name).reaches(target) for name in allowed)
+    return any(_reaches(name, target) for name in allowed)
+
+
+def _reaches(name: str, target: Scope) -> bool:
+    """Tell whether the receiver is a scope that reaches `target`; one that is malformed reaches nothing."""
+    try:
+        return ":" not in name and Scope(name).reaches(target)
+    except InterlockError:
+        return False

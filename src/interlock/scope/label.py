@@ -64,7 +64,7 @@ class Vocabulary:
 
     def knows(self, label: str) -> bool:
         """Tell whether the label is well formed and declared, or one of the built-in kinds."""
-        if label == UNTRUSTED or label in self.declared:
+        if label == UNTRUSTED or (label in self.declared and DECLARED.match(label)):
             return True
         try:
             return self.origin(label) is not None
@@ -73,6 +73,7 @@ class Vocabulary:
 
     def check(self, labels: Iterable[str]) -> Labels:
         """Give the labels as a set, or raise InterlockError `label.undeclared` for the first unknown one."""
+        labels = list(labels)
         for label in labels:
             if not isinstance(label, str) or not self.knows(label):
                 raise InterlockError("label.undeclared", value=str(label), known=sorted(self.declared))

@@ -9,6 +9,7 @@ from interlock.errors import InterlockError
 __all__ = ["INSTALLATION", "Address", "Scope"]
 
 NAME = re.compile(r"[a-z0-9-]{1,63}\Z", re.ASCII)
+LONGEST = 63 + 1 + 63  # asked before the cache, so that it never keeps a text of megabytes
 
 
 class Scope(str):
@@ -22,7 +23,7 @@ class Scope(str):
 
     def __new__(cls, text: str) -> Self:
         """Check the text and give the scope."""
-        if not isinstance(text, str) or not _well_formed(text):
+        if not isinstance(text, str) or len(text) > LONGEST or not _well_formed(text):
             raise InterlockError("scope.malformed", value=str(text))
         return super().__new__(cls, text)
 
@@ -55,7 +56,7 @@ class Address(str):
     def __new__(cls, text: str) -> Self:
         """Check the text and give the address."""
         name, at, scope = text.partition("@") if isinstance(text, str) else ("", "", "")
-        if not (at and NAME.match(name) and _well_formed(scope)):
+        if not (at and NAME.match(name) and len(scope) <= LONGEST and _well_formed(scope)):
             raise InterlockError("scope.malformed_address", value=str(text))
         return super().__new__(cls, text)
 

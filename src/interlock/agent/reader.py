@@ -1,0 +1,184 @@
+"""The reader of specs: YAML text or plain Python values become the same checked spec (AG-1, AG-2).
+
+Every problem of a spec is told at once, with file, line, column, the offending value and what would be
+accepted.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from interlock import canonical
+from interlock.agent.spec import FINAL_ANSWER, Emission, Spec, Trigger
+from interlock.budget_reader import budget_of, form_of_budget
+from interlock.errors import InterlockError
+from interlock.form import Form
+from interlock.problem import Report, shown
+from interlock.scope.label import DECLARED, UNTRUSTED, Vocabulary
+from interlock.scope.scope import INSTALLATION, NAME, Address, Scope
+from interlock.settings import Sizes
+from interlock.yaml_text import read
+
+__all__ = ["SPEC_KEYS", "form_of", "read_spec", "spec_of"]
+
+SPEC_KEYS = (
+    "name",
+    "scope",
+    "instructions",
+    "function",
+    "model",
+    "tools",
+    "limits",
+    "starts_on",
+    "emits",
+    "sends_to",
+    "hands_to",
+    "adds_labels",
+)
+SPEC_BYTES = Sizes().spec
+LATER_TRIGGERS = frozenset({"message", "schedule", "connector"})
+
+TOOL = re.compile(r"[a-z0-9_-]{1,63}\Z", re.ASCII)
+EVENT = re.compile(r"(?=.{1,128}\Z)[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9][a-z0-9_-]*)*\Z", re.ASCII)
+ARTIFACT = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}\Z", re.ASCII)
+ROLE = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z", re.ASCII)
+WORDS = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
+FUNCTION = re.compile(rf"(?=.{{1,255}}\Z){WORDS}:{WORDS}\Z", re.ASCII)
+
+
+def read_spec(text: str | bytes, file: str, *, limit: int = SPEC_BYTES) -> Spec:
+    """Read a spec from YAML of at most `limit` bytes; `file` names it in errors.
+
+    Raises InterlockError of the domain `yaml` when the text is not one YAML document, and FormError
+    `spec.invalid` with all problems of what it says.
+    """
+    marked = read(text, file, limit)
+    return _spec(Form(marked.value, Report(marked)))
+
+
+def spec_of(form: Mapping[str, Any], *, limit: int = SPEC_BYTES) -> Spec:
+    """Make a spec of plain Python values that have the same shape as the YAML, with the same checks.
+
+    Raises FormError `spec.invalid`, and InterlockError `spec.too_large` for more than `limit` bytes.
+    """
+    spec = _spec(Form(form, Report()))
+    size = len(canonical.encode(spec.as_dict()))
+    if size > limit:
+        raise InterlockError("spec.too_large", value=spec.address, size=size, limit=limit)
+    return spec
+
+
+def form_of(spec: Spec) -> dict[str, Any]:
+    """Write a spec in the shape that people write; `spec_of` reads it back as the same spec.
+
+    The digest of a function's code is no part of it: whoever publishes takes that from the code.
+    """
+    form = {**spec.as_dict(), "limits": form_of_budget(spec.limits)}
+    del form["code_digest"]
+    return form
+
+
+def _spec(form: Form) -> Spec:
+    report = form.report
+    if not form.fields(SPEC_KEYS, ("name", "scope")):
+        report.refuse("spec.invalid")
+    spec = Spec(
+        name=form.at("name").matching(NAME, "name") or "",
+        scope=form.at("scope").made(Scope, "scope") or INSTALLATION,
+        instructions=form.at("instructions").text(),
+        function=form.at("function").matching(FUNCTION, "function"),
+        model=form.at("model").matching(ROLE, "model_role") or "default",
+        tools=form.at("tools").unique(_tool),
+        limits=budget_of(form.at("limits")),
+        starts_on=_triggers(form.at("starts_on")),
+        emits=_emissions(form.at("emits")),
+        sends_to=form.at("sends_to").unique(lambda item: item.made(Address, "address")),
+        hands_to=form.at("hands_to").unique(lambda item: item.made(Address, "address")),
+        adds_labels=form.at("adds_labels").unique(_label),
+    )
+    _check_body(form)
+    if report:
+        report.refuse("spec.invalid")
+    return spec
+
+
+def _check_body(form: Form) -> None:
+    instructions, function = form.at("instructions"), form.at("function")
+    written = isinstance(instructions.value, str) and bool(instructions.value.strip())
+    if written and function.value is not None:
+        function.refuse("spec.two_bodies", at_key=True, value=shown(function.value))
+    elif function.value is None and not written and isinstance(instructions.value, str | None):
+        instructions.refuse("spec.no_body", at_key=True)
+
+
+def _tool(item: Form) -> str | None:
+    return item.matching(TOOL, "tool") if _keeps_meaning(item) else None
+
+
+def _keeps_meaning(item: Form) -> bool:
+    """Refuse `final_answer` where it would mean something else than the run's closing answer (CS-3)."""
+    if isinstance(item.value, str) and item.value == FINAL_ANSWER:
+        item.refuse("spec.final_answer", value=FINAL_ANSWER)
+        return False
+    return True
+
+
+def _label(item: Form) -> str | None:
+    return item.made(_well_formed_label, "label")
+
+
+def _well_formed_label(text: str) -> str:
+    """Give a label of any well-formed kind; whether it is declared is known where the spec is published."""
+    if not isinstance(text, str) or not (
+        text == UNTRUSTED or DECLARED.match(text) or Vocabulary().origin(text)
+    ):
+        raise InterlockError("label.undeclared", value=str(text), known=[])
+    return str(text)
+
+
+def _scopes(form: Form) -> tuple[Scope, ...]:
+    return form.unique(lambda item: item.made(Scope, "scope"), single=True)
+
+
+def _triggers(form: Form) -> tuple[Trigger, ...]:
+    found: dict[str, Trigger] = {}
+    for item in form.items():
+        if isinstance(item.value, Mapping) and (later := sorted(LATER_TRIGGERS & set(item.value))):
+            item.at(later[0]).refuse("spec.unsupported_trigger", at_key=True, value=later[0])
+        elif item.fields(("event", "from"), ("event",)):
+            event = _event(item.at("event"), found)
+            heard_from = _scopes(item.at("from"))
+            if event is not None:
+                found[event] = Trigger(event, heard_from)
+    return tuple(found.values())
+
+
+def _event(form: Form, found: Mapping[str, Any]) -> str | None:
+    event = form.matching(EVENT, "event") if _keeps_meaning(form) else None
+    if event in found:
+        form.refuse("form.doubled", value=event)
+        return None
+    return event
+
+
+def _emissions(form: Form) -> tuple[Emission, ...]:
+    found: dict[str, Emission] = {}
+    for item in form.items():
+        if not item.fields(("event", "context", "artifacts", "to"), ("event", "context")):
+            continue
+        event = _event(item.at("event"), found)
+        context = item.at("context")
+        name = context.matching(ARTIFACT, "context") if _keeps_meaning(context) else None
+        artifacts = item.at("artifacts").unique(_artifact)
+        to = _scopes(item.at("to"))
+        if event is not None:
+            found[event] = Emission(event, name or "", artifacts, to)
+    return tuple(found.values())
+
+
+def _artifact(item: Form) -> str | None:
+    meaning = item.value
+    if isinstance(meaning, Mapping) and (FINAL_ANSWER in meaning or FINAL_ANSWER in meaning.values()):
+        item.refuse("spec.final_answer", value=FINAL_ANSWER)
+        return None
+    return item.matching(ARTIFACT, "artifact")
