@@ -1,0 +1,1 @@
+"""Tests of the examples: runnable companies that users start from."""
