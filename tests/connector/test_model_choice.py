@@ -9,10 +9,12 @@ import pytest
 
 from interlock.catalogue import LANGUAGES, say
 from interlock.connector.model.choice import Models, open_model
+from interlock.connector.model.model import ModelFailure
 from interlock.connector.model.provider import ProviderModel
 from interlock.connector.model.scripted import ScriptedModel
 from interlock.errors import InterlockError
 from interlock.settings import ModelChoice
+from interlock.testing import ProviderServer, Reply
 from tests.connector.provider_world import Seen, request
 
 SCRIPTED = ModelChoice("scripted", script="models/answers.yaml", price_in=4_000_000)
@@ -45,6 +47,16 @@ def test_the_model_library_is_not_imported_until_a_model_is_asked() -> None:
     heavy = "{'pydantic_ai', 'httpx2', 'openai', 'anthropic'}"
     check = f"import sys, interlock.connector.model.choice; assert not {heavy} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", check], check=True)
+
+
+@pytest.mark.rule("BI-2")
+def test_the_limit_on_answers_is_the_one_that_is_set(folder: Path) -> None:
+    with ProviderServer([Reply("x" * 5000)]) as server:
+        choice = ModelChoice("openai", "gpt-4o", base_url=server.openai_url)
+        model = Models({"default": choice}, folder, {}, answer_limit=4000).open("default")
+        with pytest.raises(ModelFailure) as caught:
+            asyncio.run(model.ask(request(), Seen()))
+    assert "4000 bytes" in caught.value.detail
 
 
 @pytest.mark.rule("BI-1")
