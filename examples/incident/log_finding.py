@@ -21,7 +21,7 @@ DEVIATIONS = 4.0
 """How many standard deviations (of a Poisson count) above what went before make a rise the onset."""
 CLOSE_BUCKETS = 6
 LEAD_BUCKETS = 3
-"""How many time steps before the onset still belong to it: one killed process is no rise, but may begin one."""
+"""Time steps before the onset that still belong to it: one killed process is no rise, but may begin one."""
 ORDER: tuple[Role, ...] = ("cause", "consequence", "response", "single", "background")
 
 

@@ -22,8 +22,10 @@ import pytest
 
 from interlock.agent.reader import read_spec
 from interlock.catalogue import say
+from interlock.connector.model.script import read_script
 from interlock.errors import InterlockError
 from interlock.run.function import Finish
+from interlock.settings_reader import read_settings
 
 FOLDER = Path(__file__).parents[2] / "examples" / "incident"
 RECORDED = FOLDER / "postgres.log"
@@ -387,6 +389,7 @@ def test_a_line_with_a_date_of_long_ago_leaves_the_rates_as_they_are(scanning: S
     assert scanned["bucket_width"] == 60
     assert [bucket["failures"] for bucket in scanned["buckets"]] == [60] * 50
     assert scanned["outside"] == 1
+    assert scanning("\n".join([*lines[:9], "lost its time", *lines[9:20]]))["outside"] == 0
 
 
 # The recorded log
@@ -690,6 +693,15 @@ def test_the_agents_of_the_example_are_wired_by_the_event_alone() -> None:
         assert [trigger.event for trigger in specs[listener].starts_on] == [emission.event]
         assert "read_artifact" not in specs[listener].tools
         assert "triage_summary" in specs[listener].instructions
+
+
+def test_the_settings_and_the_script_of_the_example_are_accepted() -> None:
+    settings = read_settings((FOLDER / "interlock.yaml").read_text(), "interlock.yaml")
+    assert settings.modules == ("tools.py", "triage.py")
+    script = read_script(FOLDER / str(settings.models["default"].script))
+    answers = script["responder@acme/platform"]
+    assert [next(iter(answer)) for answer in answers] == ["call", "finish"]
+    assert answers[1]["finish"]["artifacts"].keys() == {"response_plan"}
 
 
 def test_every_known_fault_has_words_in_both_languages(example: Example) -> None:
