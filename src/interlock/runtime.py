@@ -33,6 +33,8 @@ __all__ = ["SETTINGS_FILE", "Runtime", "find_folder"]
 
 SETTINGS_FILE = "interlock.yaml"
 HOME = ".interlock"
+PERSON = 128
+"""How long a person's name may be."""
 
 
 def find_folder(start: Path) -> Path:
@@ -137,9 +139,11 @@ class Runtime:
         """Open a run of the agent's current version on behalf of `person`, and give its id.
 
         `brief` is a JSON value. With `worker` that worker runs it at once; else it is queued. Raises
-        InterlockError `agent.unknown`, `run.not_started`, `brief.too_large` or `brief.not_json`.
+        InterlockError `agent.unknown`, `run.bad_person`, `run.not_started`, `brief.too_large` or `brief.not_json`.
         """
         installation = self.installation
+        if not 0 < len(person) <= PERSON or not person.isprintable():
+            raise InterlockError("run.bad_person", value=person)
         version, state = await installation.current(agent)
         if state != "active":
             await self._note_not_started(agent, person, state)

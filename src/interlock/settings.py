@@ -55,14 +55,18 @@ class SecretGrant:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The largest size of each thing that comes in, in bytes (BI-2)."""
+    """The largest size of each thing that comes in, in bytes (BI-2).
+
+    `shown` is how much of a result or an artifact enters a prompt at once; the rest is read on request.
+    """
 
     spec: int = 256 * KIB
     brief: int = MIB
     artifact: int = 64 * MIB
     arguments: int = 256 * KIB
     answer: int = 8 * MIB
-    result: int = 4 * MIB
+    result: int = 64 * MIB
+    shown: int = 64 * KIB
     text: int = 8 * KIB
     summary: int = 32 * KIB
     artifacts_per_run: int = 64

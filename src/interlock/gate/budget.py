@@ -4,12 +4,13 @@ Amounts are whole numbers: calls, tokens, micro-units of the installation's curr
 means that nobody set a limit.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Self
 
-__all__ = ["Budget", "Usage"]
+__all__ = ["AMOUNTS", "Budget", "Usage"]
 
 AMOUNTS = ("tool_calls", "tokens", "money", "wall_ms")
+"""The names of the amounts, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Usage:
 
     def as_dict(self) -> dict[str, int]:
         """Give the amounts that are not nought, by name."""
-        return {item.name: getattr(self, item.name) for item in fields(self) if getattr(self, item.name)}
+        return {name: value for name in AMOUNTS if (value := getattr(self, name))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,31 +57,27 @@ class Budget:
 
     def narrowed(self, other: "Budget") -> "Budget":
         """Give the smaller limit of each amount."""
-
-        def smaller(mine: int | None, theirs: int | None) -> int | None:
-            return (
-                min(value for value in (mine, theirs) if value is not None)
-                if (mine, theirs) != (None, None)
-                else None
-            )
-
-        return Budget(
-            *(smaller(getattr(self, item.name), getattr(other, item.name)) for item in fields(self))
-        )
+        return Budget(*(_smaller(getattr(self, name), getattr(other, name)) for name in AMOUNTS))
 
     def left(self, usage: Usage) -> "Budget":
         """Give what remains after `usage`; never below nought."""
-
-        def rest(limit: int | None, used: int) -> int | None:
-            return None if limit is None else max(0, limit - used)
-
-        return Budget(*(rest(getattr(self, item.name), getattr(usage, item.name)) for item in fields(self)))
+        return Budget(*(_rest(getattr(self, name), getattr(usage, name)) for name in AMOUNTS))
 
     def as_dict(self) -> dict[str, int]:
         """Give the limits that are set, by name, as a step keeps them."""
-        return {item.name: value for item in fields(self) if (value := getattr(self, item.name)) is not None}
+        return {name: value for name in AMOUNTS if (value := getattr(self, name)) is not None}
 
     @classmethod
     def of(cls, amounts: dict[str, int]) -> Self:
         """Read the limits that a step kept."""
         return cls(**amounts)
+
+
+def _smaller(mine: int | None, theirs: int | None) -> int | None:
+    if mine is None or theirs is None:
+        return theirs if mine is None else mine
+    return min(mine, theirs)
+
+
+def _rest(limit: int | None, used: int) -> int | None:
+    return None if limit is None else max(0, limit - used)

@@ -53,19 +53,25 @@ class Door:
         tool = self._declared(name)
         return tool is not None and (tool.effect == "read" or tool.platform)
 
+    def known_name(self, name: str) -> str:
+        """Give a tool's name as steps keep it: nothing for one that nobody declared, which is a model's text."""
+        return name if self._declared(name) is not None else ""
+
     def _declared(self, name: str) -> Tool | None:
         return declared_for(name, self._installation.tools.declarations, self.run.scope)
 
     # Judging
 
-    async def judge(self, call: CallState, arguments: Any, stored: Kept | None = None) -> Verdict:
+    async def judge(
+        self, call: CallState, name: str, arguments: Any, stored: Kept | None = None
+    ) -> Verdict:
         """Put a call before the Gate and take its verdict down.
 
-        `arguments` is the JSON value, or the raw text where a model wrote none. `stored` is their content,
+        `name` is the tool's as it was written, `arguments` the JSON value, or the raw text where a model wrote none. `stored` is their content,
         where no answer of a model holds it; `call.index` then says nothing and `call.answer` is the place.
         """
-        tool = self._declared(call.tool)
-        proposal = self._proposal(call, arguments, tool)
+        tool = self._declared(name)
+        proposal = self._proposal(call, name, arguments, tool)
         verdict = decide(proposal, await self._facts(tool, proposal))
         body: dict[str, Any] = {"call": call.id, "tool": call.tool, **verdict.as_dict()}
         contents = []
@@ -81,14 +87,14 @@ class Door:
         self._recorder.note("tool.judged", body, contents)
         return verdict
 
-    def _proposal(self, call: CallState, arguments: Any, tool: Tool | None) -> Proposal:
+    def _proposal(self, call: CallState, name: str, arguments: Any, tool: Tool | None) -> Proposal:
         limit = self._installation.settings.sizes.arguments
         if tool is not None and tool.platform and tool.name != READ_ARTIFACT:
             limit = self._installation.settings.sizes.answer
         if isinstance(arguments, str):
-            return Proposal.of_text(self.run.id, call.id, call.tool, arguments, limit, tool=tool)
+            return Proposal.of_text(self.run.id, call.id, name, arguments, limit, tool=tool)
         return Proposal(
-            self.run.id, call.id, call.tool, arguments, tool, self._artifacts_in(arguments), Usage(tool_calls=1)
+            self.run.id, call.id, name, arguments, tool, self._artifacts_in(arguments), Usage(tool_calls=1)
         )
 
     def _artifacts_in(self, arguments: Any) -> dict[str, Labels]:
@@ -150,13 +156,13 @@ class Door:
 
     # Acting
 
-    async def act(self, call: CallState, arguments: Any) -> None:
+    async def act(self, call: CallState, name: str, arguments: Any) -> None:
         """Make an allowed call and take its result down.
 
         A call that was allowed under an earlier claim is judged anew first: an `Allow` is not stored.
         """
         if call.id not in self._allowed:
-            verdict = await self.judge(call, arguments)
+            verdict = await self.judge(call, name, arguments)
             if not isinstance(verdict, Allow):
                 return
         allow, proposal = self._allowed.pop(call.id)
@@ -244,9 +250,9 @@ class Door:
         body = {"call": call.id, "tool": call.tool, "error": reason, "detail": kept.digest, "usage": self._usage()}
         self._recorder.note("tool.answered", body, [kept.row])
 
-    def fail(self, call: CallState, reason: Text) -> None:
-        """Take down that a call came to nothing, with the words that the body is told."""
-        self._fail(call, reason)
+    def fail(self, call: CallState, reason: Text, told: str = "") -> None:
+        """Take down that a call came to nothing; `told` is what the body hears, the reason unless given."""
+        self._fail(call, reason, told)
 
     def _keep_text(self, text: str) -> Kept:
         return self._installation.contents.keep(self.run.company, text.encode(errors="backslashreplace"))

@@ -175,7 +175,7 @@ class FunctionBody:
             if reason is not None:
                 raise Ended("exhausted", reason)
         kept = await self._installation.contents.keep_any(self._run.company, encoded)
-        await self._door.judge(state, arguments, kept)
+        await self._door.judge(state, state.tool, arguments, kept)
 
     def _check_end(self) -> None:
         corrections = self._installation.settings.corrections
@@ -189,10 +189,10 @@ class FunctionBody:
         if isinstance(move, Doubt):
             raise Ended("failed", Text("run.in_doubt", tool=state.tool, call=state.id))
         if isinstance(move, Judge):
-            verdict = await self._door.judge(state, arguments)
+            verdict = await self._door.judge(state, state.tool, arguments)
             if not isinstance(verdict, Allow):
                 return
-        await self._door.act(state, arguments)
+        await self._door.act(state, state.tool, arguments)
 
     async def _result(self, state: CallState) -> Any:
         entry = state.done

@@ -54,6 +54,7 @@ class Run:
     budget: Budget
     head: Head
     status: str = OPEN
+    reason: dict[str, Any] | None = None
     fence: int = 0
     usage: Usage = field(default_factory=Usage)
     answers: int = 0
@@ -207,7 +208,7 @@ def _signalled(run: Run, body: dict[str, Any], fence: int) -> None:
 
 
 def _closed(run: Run, body: dict[str, Any], fence: int) -> None:
-    run.status = body["status"]
+    run.status, run.reason = body["status"], body.get("reason")
     for item in body.get("artifacts", ()):
         run.artifacts[item["name"]] = item
 

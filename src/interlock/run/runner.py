@@ -13,7 +13,7 @@ from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
 from interlock.ledger.ledger import Refused, Row
 from interlock.ledger.step import Head
-from interlock.perspective.answer import load_answer, store_answer
+from interlock.perspective.answer import StoredAnswer, load_answer, store_answer
 from interlock.perspective.resolver import Resolver, instructions_of, offer_of
 from interlock.perspective.snapshot import SnapshotKeeper
 from interlock.run.allowance import draw_for
@@ -45,7 +45,7 @@ class Runner:
         self._door = Door(installation, self._recorder, spec)
         self._snapshots = SnapshotKeeper(installation.contents, run.company)
         self._resolver = self._resolver_of(spec)
-        self._arguments: dict[str, Any] = {}
+        self._proposed: dict[str, tuple[str, Any]] = {}
         self.opened: list[tuple[Opening, Head]] = []
 
     def _resolver_of(self, spec: Spec) -> Resolver:
@@ -92,7 +92,7 @@ class Runner:
             case Judge(call):
                 await self._judge(call)
             case Act(call):
-                await self._door.act(call, await self._arguments_of(call))
+                await self._door.act(call, *await self._proposed_by(call))
             case Finishing(call):
                 await self._finishing(call)
             case Doubt(call):
@@ -210,11 +210,11 @@ class Runner:
         body = {
             "n": number,
             "answer": digest,
-            "calls": [[call.id, call.name[:64]] for call in stored.calls],
+            "calls": [[call.id, self._door.known_name(call.name)] for call in stored.calls],
             "usage": usage.as_dict(),
         }
         self._recorder.note("model.answered", body, rows)
-        self._arguments.update(stored.arguments)
+        self._proposed.update(_proposed_in(stored))
         if not stored.calls:
             await self._take_text(answer.text)
 
@@ -227,12 +227,13 @@ class Runner:
 
     # Calls
 
-    async def _arguments_of(self, call: CallState) -> Any:
-        if call.id not in self._arguments:
+    async def _proposed_by(self, call: CallState) -> tuple[str, Any]:
+        """Give the tool's name and the arguments of a call, as the model wrote them."""
+        if call.id not in self._proposed:
             answers = [entry.content for entry in self.run.entries if entry.kind == "answer"]
             stored = await load_answer(self._installation.contents, answers[call.answer - 1] or "")
-            self._arguments.update(stored.arguments)
-        return self._arguments[call.id]
+            self._proposed.update(_proposed_in(stored))
+        return self._proposed[call.id]
 
     async def _judge(self, call: CallState) -> None:
         if self._installation.settings.scope_budgets:
@@ -240,7 +241,7 @@ class Runner:
             if reason is not None:
                 await self.close("exhausted", reason)
                 return
-        await self._door.judge(call, await self._arguments_of(call))
+        await self._door.judge(call, *await self._proposed_by(call))
 
     async def _finishing(self, call: CallState) -> None:
         others = [item for item in self.run.waiting if item.tool == FINISH and item is not call]
@@ -248,17 +249,18 @@ class Runner:
             for item in (call, *others):
                 self._door.fail(item, Text("prompt.finish_once"))
             return
-        await self._finish_with(await self._arguments_of(call), call)
+        await self._finish_with((await self._proposed_by(call))[1], call)
 
     async def _finish_with(self, arguments: Any, call: CallState | None) -> None:
         sizes = self._installation.settings.sizes
         try:
             finished = await take_finish(self._installation.contents, self.run, sizes, arguments)
         except InterlockError as error:
+            reason = Text("run.finish_refused", code=error.code)
             if call is None:
-                await self.close("failed", Text(error.code, **error.params))
+                await self.close("failed", reason, detail=str(error))
             else:
-                self._door.fail(call, Text(error.code, **error.params))
+                self._door.fail(call, reason, str(error))
             return
         await self.close("finished", None, finished)
 
@@ -355,6 +357,10 @@ class Runner:
 class _Exhausted(Exception):
     def __init__(self, reason: Text) -> None:
         self.reason = reason
+
+
+def _proposed_in(stored: StoredAnswer) -> dict[str, tuple[str, Any]]:
+    return {call.id: (call.name, stored.arguments[call.id]) for call in stored.calls}
 
 
 def _with_own_ids(answer: Answer, number: int) -> Answer:

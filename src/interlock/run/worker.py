@@ -107,6 +107,8 @@ class Worker:
         self._stop_heartbeat = threading.Event()
         self._heartbeat: threading.Thread | None = None
         self._stopping = False
+        self.ended = 0
+        """How many runs this worker brought to their end."""
         self.dispatcher = Dispatcher(installation)
 
     async def __aenter__(self) -> "Worker":
@@ -237,6 +239,7 @@ class Worker:
             await runner.broke(error.code, error)
         except Exception as error:  # noqa: BLE001  one run must never take the others with it
             await runner.broke(type(error).__name__, error)
+        self.ended += 1
         now = self._installation.clock.now()
         return [
             Run.of_opening(opening.run, opening.body, head, opening.fence, now)

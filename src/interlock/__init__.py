@@ -1,0 +1,50 @@
+"""Interlock: a runtime through which many LLM agents work together without colliding, leaking or losing work.
+
+What users import is named here and loaded when it is first asked for, so that the command line starts quickly.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from interlock.agent.reader import read_spec, spec_of
+    from interlock.agent.spec import Spec
+    from interlock.connector.tool import ToolCall, tool
+    from interlock.errors import InterlockError
+    from interlock.run.function import Finish, FunctionRun
+    from interlock.runtime import Runtime
+    from interlock.scope.scope import Address, Scope
+
+__all__ = [
+    "Address",
+    "Finish",
+    "FunctionRun",
+    "InterlockError",
+    "Runtime",
+    "Scope",
+    "Spec",
+    "ToolCall",
+    "read_spec",
+    "spec_of",
+    "tool",
+]
+
+_HOMES = {
+    "Address": "interlock.scope.scope",
+    "Finish": "interlock.run.function",
+    "FunctionRun": "interlock.run.function",
+    "InterlockError": "interlock.errors",
+    "Runtime": "interlock.runtime",
+    "Scope": "interlock.scope.scope",
+    "Spec": "interlock.agent.spec",
+    "ToolCall": "interlock.connector.tool",
+    "read_spec": "interlock.agent.reader",
+    "spec_of": "interlock.agent.reader",
+    "tool": "interlock.connector.tool",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'interlock' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

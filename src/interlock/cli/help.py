@@ -1,0 +1,68 @@
+"""A help page: the command line's own help, put into the reader's language from the catalogue.
+
+Parameters name a message id as their help; titles and marks are ours, so that no sentence of the library's
+shows.
+"""
+
+from typing import Any
+
+from interlock.catalogue import say
+
+__all__ = ["HelpPage"]
+
+WIDTH = 30
+
+
+class HelpPage:
+    """A formatter for cyclopts that writes plain lines, readable by people, screen readers and pipes."""
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+
+    def _write(self, console: Any, text: str = "") -> None:
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def render_usage(self, console: Any, options: Any, usage: Any) -> None:
+        """Write the line that shows how the command is called."""
+        words = str(usage).strip().removeprefix("Usage:").strip()
+        self._write(console, f"{say('cli.usage', self._language)} {words}")
+        self._write(console)
+
+    def render_description(self, console: Any, options: Any, description: Any) -> None:
+        """Write what the command does."""
+        text = getattr(description, "plain", None) or _plain(console, description)
+        if text.strip():
+            self._write(console, text.strip())
+            self._write(console)
+
+    def __call__(self, console: Any, options: Any, panel: Any) -> None:
+        """Write a list of commands or of parameters."""
+        if not panel.entries:
+            return
+        kind = "commands" if panel.format == "command" else "parameters"
+        self._write(console, say(f"cli.{kind}", self._language))
+        for entry in panel.entries:
+            self._entry(console, entry, kind)
+        self._write(console)
+
+    def _entry(self, console: Any, entry: Any, kind: str) -> None:
+        labels = entry.display_labels_with_metavar if kind == "parameters" else entry.display_labels
+        names = ", ".join(labels)
+        text = _plain(console, entry.description).strip()
+        if names.startswith(("--help", "-h")):
+            text = "cli.option.help"
+        elif names.startswith("--version"):
+            text = "cli.option.version"
+        said = say(text, self._language) if text.startswith("cli.") else text
+        if entry.required:
+            said = f"{said} {say('cli.required', self._language)}".strip()
+        gap = " " * max(2, WIDTH - len(names))
+        self._write(console, f"  {names}{gap}{said}")
+
+
+def _plain(console: Any, renderable: Any) -> str:
+    if renderable is None or isinstance(renderable, str):
+        return renderable or ""
+    with console.capture() as capture:
+        console.print(renderable, end="", highlight=False)
+    return str(capture.get())

@@ -1,0 +1,38 @@
+"""`interlock worker`: runs what is queued, until it is stopped or nothing is left."""
+
+import asyncio
+import signal
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.types import PositiveInt
+
+from interlock.cli.terminal import DONE, Options, perform
+
+__all__ = ["worker"]
+
+
+def worker(
+    *,
+    concurrency: Annotated[PositiveInt, Parameter(help="cli.worker.concurrency")] = 64,
+    drain: Annotated[bool, Parameter(help="cli.worker.drain", negative="")] = False,
+    options: Options = Options(),  # noqa: B008  frozen
+) -> int:
+    """Run what is queued."""
+    return perform(_work(concurrency, drain, options))
+
+
+async def _work(concurrency: int, drain: bool, options: Options) -> int:
+    terminal = options.terminal
+    async with await options.runtime() as runtime, runtime.worker(concurrency) as at_work:
+        terminal.tell("cli.worker.started", worker=at_work.name)
+        if drain:
+            await at_work.drain()
+        else:
+            stop = asyncio.Event()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(number, stop.set)
+            await at_work.work(stop)
+        terminal.tell("cli.worker.stopped", runs=at_work.ended)
+        terminal.data({"worker": at_work.name, "runs": at_work.ended})
+    return DONE
