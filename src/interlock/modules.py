@@ -58,7 +58,7 @@ def _load(folder: Path, name: str) -> ModuleType:
         return _load_file(path)
     except InterlockError:
         raise
-    except Exception as error:  # noqa: BLE001  a module is somebody else's code, and may raise anything
+    except Exception as error:
         why = f"{type(error).__name__}: {error}"
         raise InterlockError("module.broken", value=name, why=why) from error
 

@@ -54,7 +54,9 @@ class Runtime:
     Everything a person or a program does to Interlock goes through here.
     """
 
-    def __init__(self, folder: Path, home: Path, ledger: SqliteLedger, installation: Installation, models: Models) -> None:
+    def __init__(
+        self, folder: Path, home: Path, ledger: SqliteLedger, installation: Installation, models: Models
+    ) -> None:
         self.folder, self.home = folder, home
         self.installation = installation
         self._ledger, self._models = ledger, models
@@ -263,8 +265,8 @@ class Runtime:
             for digest in _digests(step.text):
                 if digest not in checked:
                     checked.add(digest)
-                    if finding := await self._content_finding(digest, stream, step.seq):
-                        yield finding
+                    if damaged := await self._content_finding(digest, stream, step.seq):
+                        yield damaged
 
     async def _content_findings(self) -> AsyncIterator[Finding]:
         after = ""
@@ -276,8 +278,8 @@ class Runtime:
                     for digest in _digests(step.text):
                         if digest not in checked:
                             checked.add(digest)
-                            if finding := await self._content_finding(digest, stream, step.seq):
-                                yield finding
+                            if damaged := await self._content_finding(digest, stream, step.seq):
+                                yield damaged
 
     async def _content_finding(self, digest: str, stream: str, seq: int) -> Finding | None:
         try:

@@ -110,23 +110,22 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _as_own(error: CycloptsError, arguments: Sequence[str]) -> InterlockError:
     """Put a mistake in the arguments into our own words, in the reader's language."""
-    command = " ".join(error.command_chain or ())
+    if isinstance(error, UnknownCommandError):
+        unused = error.unused_tokens or [item for item in arguments if not item.startswith("-")]
+        return _with_nearest("cli.unknown_command", unused[0], COMMANDS)
+    code, value, name = "cli.wrong", str(error)[:200], ""
     match error:
-        case UnknownCommandError():
-            unused = error.unused_tokens or [item for item in arguments if not item.startswith("-")]
-            return _with_nearest("cli.unknown_command", unused[0], COMMANDS)
-        case UnknownOptionError():
-            return InterlockError("cli.unknown_option", value=error.token.keyword or error.token.value, command=command)
+        case UnknownOptionError() | RepeatArgumentError():
+            code = "cli.unknown_option" if isinstance(error, UnknownOptionError) else "cli.repeated"
+            value = error.token.keyword or error.token.value
         case UnusedCliTokensError():
-            return InterlockError("cli.too_many", value=" ".join(error.unused_tokens or ()), command=command)
+            code, value = "cli.too_many", " ".join(error.unused_tokens or ())
         case MissingArgumentError():
-            return InterlockError("cli.missing", value=_name_of(error.argument), command=command)
+            code, value = "cli.missing", _name_of(error.argument)
         case CoercionError():
-            token = error.token.value if error.token else ""
-            return InterlockError("cli.malformed", value=token, name=_name_of(error.argument), command=command)
-        case RepeatArgumentError():
-            return InterlockError("cli.repeated", value=error.token.keyword or error.token.value, command=command)
-    return InterlockError("cli.wrong", value=str(error)[:200], command=command)
+            code, name = "cli.malformed", _name_of(error.argument)
+            value = error.token.value if error.token else ""
+    return InterlockError(code, value=value, name=name, command=" ".join(error.command_chain or ()))
 
 
 def _name_of(argument: Any) -> str:
@@ -135,4 +134,6 @@ def _name_of(argument: Any) -> str:
 
 def _with_nearest(code: str, value: str, known: Any) -> InterlockError:
     near = get_close_matches(value, list(known), n=1)
-    return InterlockError(f"{code}_near" if near else code, value=value, near="".join(near), known=sorted(known))
+    return InterlockError(
+        f"{code}_near" if near else code, value=value, near="".join(near), known=sorted(known)
+    )

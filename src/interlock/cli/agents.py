@@ -39,7 +39,9 @@ async def _list(options: Options) -> int:
     width = max((len(item["agent"]) for item in found), default=0)
     for item in found:
         state = terminal.say(f"cli.agents.state_{item['state']}")
-        terminal.line(f"{item['agent']:<{width}}  {terminal.say('cli.agents.version', n=item['version'])}  {state}")
+        terminal.line(
+            f"{item['agent']:<{width}}  {terminal.say('cli.agents.version', n=item['version'])}  {state}"
+        )
     terminal.data(found)
     return DONE
 

@@ -36,7 +36,9 @@ async def _artifact(run: str, name: str | None, output: Path | None, options: Op
                 terminal.line(f"{row[0]:<24}  {shown_size(row[2]).strip():>8}  {row[3]}  {labels}")
             if not rows:
                 terminal.tell("cli.artifact.none")
-            terminal.data([dict(zip(("name", "digest", "size", "media", "labels"), row, strict=True)) for row in rows])
+            terminal.data(
+                [dict(zip(("name", "digest", "size", "media", "labels"), row, strict=True)) for row in rows]
+            )
             return DONE
         about, data = await runtime.artifact(found, name)
     if output is not None:

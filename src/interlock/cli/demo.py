@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import interlock
 from cyclopts import Parameter
 
+import interlock
 from interlock.cli.event import events_of
 from interlock.cli.graph import drawing_of
 from interlock.cli.publish import publish_files

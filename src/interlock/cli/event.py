@@ -87,7 +87,9 @@ def _show(item: dict[str, Any], terminal: Terminal) -> None:
         if delivery["outcome"] == "open":
             terminal.line(f"  → {terminal.say('trail.delivered', **delivery)}")
         else:
-            text = terminal.say("trail.not_delivered", listener=delivery["listener"], reason=delivery["reason"])
+            text = terminal.say(
+                "trail.not_delivered", listener=delivery["listener"], reason=delivery["reason"]
+            )
             terminal.line(f"  → {text}")
     if not item["deliveries"]:
         terminal.line(f"  → {terminal.say('trail.nobody_heard')}")

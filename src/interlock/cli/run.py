@@ -18,7 +18,7 @@ from interlock.scope.scope import Address
 __all__ = ["cancel", "chain_of", "run", "show_run"]
 
 
-def run(  # noqa: PLR0917  each is an option of the command
+def run(
     agent: Annotated[str, Parameter(help="cli.run.agent")],
     brief: Annotated[str | None, Parameter(help="cli.run.brief")] = None,
     /,

@@ -58,7 +58,10 @@ class Terminal:
     def error(self, error: InterlockError) -> None:
         """Write an error: what happened, and what to do."""
         if self.as_json:
-            print(json.dumps({"error": error.as_dict(self.language)}, ensure_ascii=True, indent=2), file=sys.stderr)
+            print(
+                json.dumps({"error": error.as_dict(self.language)}, ensure_ascii=True, indent=2),
+                file=sys.stderr,
+            )
             return
         label = self.say("cli.error")
         print(printable(f"{label} {error.what(self.language)}"), file=sys.stderr)
@@ -104,4 +107,3 @@ class Options:
 def perform(work: Coroutine[Any, Any, int]) -> int:
     """Run a command's work on an event loop of its own and give its exit code."""
     return asyncio.run(work)
-

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
@@ -113,12 +113,17 @@ def _wants_call(function: Callable[..., Any]) -> bool:
 
 def _schema(function: Callable[..., Any], name: str, wants_call: bool) -> dict[str, Any]:
     try:
-        schema: dict[str, Any] = TypeAdapter(function).json_schema() if not wants_call else _without_call(function)
+        schema = _without_call(function) if wants_call else _schema_of(function)
     except (PydanticUserError, NameError, TypeError) as error:
         raise InterlockError("tool.no_schema", tool=name, why=str(error)) from None
     if schema.get("type") != "object":
         raise InterlockError("tool.no_schema", tool=name, why="positional-only or variadic parameters")
     return schema
+
+
+def _schema_of(function: Callable[..., Any]) -> dict[str, Any]:
+    adapter: TypeAdapter[Any] = TypeAdapter(cast(Any, function))
+    return adapter.json_schema()
 
 
 def _without_call(function: Callable[..., Any]) -> dict[str, Any]:
@@ -127,9 +132,11 @@ def _without_call(function: Callable[..., Any]) -> dict[str, Any]:
     signature = inspect.signature(function)
     without.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
     without.__annotations__ = {
-        key: value for key, value in list(inspect.get_annotations(function).items()) if value not in {ToolCall, "ToolCall"}
+        key: value
+        for key, value in inspect.get_annotations(function).items()
+        if value not in {ToolCall, "ToolCall"}
     }
-    return TypeAdapter(without).json_schema()
+    return _schema_of(without)
 
 
 class Toolbox:

@@ -76,7 +76,9 @@ async def load_answer(contents: ContentStore, digest: str) -> StoredAnswer:
         for path, cut in call.get("cut", ()):
             value = _put(value, path, (await contents.read(cut)).decode())
         values[call["id"]] = value
-    return StoredAnswer(form["text"], tuple(_call(call, values[call["id"]]) for call in form["calls"]), values)
+    return StoredAnswer(
+        form["text"], tuple(_call(call, values[call["id"]]) for call in form["calls"]), values
+    )
 
 
 def _call(form: dict[str, Any], value: Any) -> Call:
@@ -85,12 +87,23 @@ def _call(form: dict[str, Any], value: Any) -> Call:
 
 
 async def _cut(
-    contents: ContentStore, company: str, value: Any, path: tuple[Any, ...], cuts: list[list[Any]], rows: list[ContentRow]
+    contents: ContentStore,
+    company: str,
+    value: Any,
+    path: tuple[Any, ...],
+    cuts: list[list[Any]],
+    rows: list[ContentRow],
 ) -> Any:
     if isinstance(value, dict):
-        return {key: await _cut(contents, company, inner, (*path, key), cuts, rows) for key, inner in value.items()}
+        return {
+            key: await _cut(contents, company, inner, (*path, key), cuts, rows)
+            for key, inner in value.items()
+        }
     if isinstance(value, list):
-        return [await _cut(contents, company, inner, (*path, place), cuts, rows) for place, inner in enumerate(value)]
+        return [
+            await _cut(contents, company, inner, (*path, place), cuts, rows)
+            for place, inner in enumerate(value)
+        ]
     if isinstance(value, str) and len(value) >= LONG:
         try:
             kept = await contents.keep_any(company, value.encode())

@@ -45,7 +45,9 @@ def instructions_of(spec: Spec, by_event: bool, language: str) -> str:
     if by_event:
         parts.append(say("prompt.input_names_artifacts", language))
     exposed = sorted(spec.exposed - {FINAL_ANSWER})
-    parts.append(say("prompt.finish_with", language, names=exposed) if exposed else say("prompt.finish", language))
+    parts.append(
+        say("prompt.finish_with", language, names=exposed) if exposed else say("prompt.finish", language)
+    )
     return "\n\n".join(parts)
 
 
@@ -111,7 +113,11 @@ class Resolver:
     def _beginning(self, digest: str, data: bytes) -> str:
         text = data[: BEGINNING * 4].decode(errors="ignore")[:BEGINNING]
         return say(
-            "prompt.result_saved", self._language, handle=f"artifact-{digest[:8]}", size=len(data), beginning=text
+            "prompt.result_saved",
+            self._language,
+            handle=f"artifact-{digest[:8]}",
+            size=len(data),
+            beginning=text,
         )
 
 

@@ -66,7 +66,11 @@ class SnapshotKeeper:
                 rows.extend(row)
             forms.append(form)
         extends = self._manifest if shared else None
-        manifest = {**about, "parts": forms[shared:], **({"base": extends, "keep": shared} if extends else {})}
+        manifest = {
+            **about,
+            "parts": forms[shared:],
+            **({"base": extends, "keep": shared} if extends else {}),
+        }
         kept = await self._contents.keep_any(self._company, canonical.encode(manifest))
         rows.append(kept.row)
         self._parts, self._forms, self._manifest = list(parts), forms, kept.digest

@@ -44,7 +44,9 @@ async def draw_for(installation: Installation, recorder: Recorder, need: Usage) 
             return Text("budget.scope_used_up", scope=scope, amount=amount)
         taken = _ahead(short, left)
         recorder.note("budget.drawn", {"subject": subject, "amount": taken.as_dict()})
-        opened = Row("insert_budget", (subject, limits.tool_calls, limits.tokens, limits.money, limits.wall_ms))
+        opened = Row(
+            "insert_budget", (subject, limits.tool_calls, limits.tokens, limits.money, limits.wall_ms)
+        )
         if isinstance(await recorder.flush(guards=(opened, draw(subject, taken))), Refused):
             recorder.take_back()
             run.drawn[subject] -= taken

@@ -85,7 +85,8 @@ def _widest(candidates: Sequence[Candidate]) -> list[Candidate]:
 def exposed_by(emission: Emission, artifacts: dict[str, dict[str, Any]]) -> tuple[Exposed, ...]:
     """Give what an event exposes of what a run published; what it did not publish is listed as absent."""
     return tuple(
-        Exposed.from_dict(artifacts[name]) if name in artifacts else Exposed(name) for name in emission.artifacts
+        Exposed.from_dict(artifacts[name]) if name in artifacts else Exposed(name)
+        for name in emission.artifacts
     )
 
 
@@ -139,7 +140,10 @@ async def publish_events(
         )
         listening = await candidates_for(installation, emission.event)
         outcomes.append(
-            (event, deliveries(emission, event, run.agent, listening, installation.settings.vocabulary, released))
+            (
+                event,
+                deliveries(emission, event, run.agent, listening, installation.settings.vocabulary, released),
+            )
         )
     if sum(len(found) for _, found in outcomes) > at_once:
         await _leave_owed(installation, run, published, outcomes)
@@ -169,7 +173,8 @@ async def _leave_owed(
     outcomes: Sequence[tuple[EventInput, tuple[Delivery, ...]]],
 ) -> None:
     whole = [
-        {**event.as_dict(), "deliveries": [delivery_body(item) for item in found]} for event, found in outcomes
+        {**event.as_dict(), "deliveries": [delivery_body(item) for item in found]}
+        for event, found in outcomes
     ]
     kept = await installation.contents.keep_any(run.company, canonical.encode(whole))
     published.contents.append(kept.row)

@@ -72,7 +72,8 @@ class Dispatcher:
         spec = await self._installation.spec(run.agent, run.version)
         decided = await chain_verdict(self._installation, run, spec)
         if decided.text is not None or closed.body["status"] != "finished":
-            return await self._withhold(run, decided.text)
+            await self._withhold(run, decided.text)
+            return None
         events = await self._events(run, spec)
         kept = await self._installation.contents.keep_any(run.company, canonical.encode(events))
         told = [{"event": item["event"], "listeners": len(item["deliveries"])} for item in events]

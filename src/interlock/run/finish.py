@@ -9,11 +9,11 @@ from interlock.agent.spec import FINAL_ANSWER
 from interlock.errors import InterlockError
 from interlock.ledger.content_store import ContentStore
 from interlock.ledger.ledger import ContentRow
-from interlock.run.door import artifact_body, text_bytes
+from interlock.run.outcome import artifact_body
 from interlock.run.run import Run
 from interlock.settings import Sizes
 
-__all__ = ["Finished", "take_finish"]
+__all__ = ["Finished", "take_finish", "text_bytes"]
 
 NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}\Z", re.ASCII)
 """What an artifact may be called; the same that a spec may declare."""
@@ -70,3 +70,12 @@ async def _publish(
     media = "application/octet-stream" if isinstance(content, bytes) else "text/plain"
     finished.artifacts[name] = artifact_body(run, name, kept, media, run.labels)
     finished.contents.append(kept.row)
+
+
+def text_bytes(text: str, name: str) -> bytes:
+    """Give the UTF-8 of a text. Raises InterlockError `artifact.not_unicode` for a lone surrogate, with where."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        code = f"U+{ord(text[error.start]):04X}"
+        raise InterlockError("artifact.not_unicode", value=name, code=code, place=error.start) from None

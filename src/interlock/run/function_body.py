@@ -75,7 +75,9 @@ class FunctionBody:
             raise
         except InterlockError as error:
             status = "refused" if error.code == "gate.denied" else "failed"
-            raise Ended(status, Text("function.raised", kind=error.code, place=self._place), str(error)) from None
+            raise Ended(
+                status, Text("function.raised", kind=error.code, place=self._place), str(error)
+            ) from None
         except Exception as error:  # noqa: BLE001  the body is somebody else's code, and may raise anything
             kind = type(error).__name__
             said = f"{kind}: {str(error)[:2000]}"
@@ -162,9 +164,7 @@ class FunctionBody:
             return self._run.calls[state.id]
         digest = self._installation.contents.digest(self._run.company, encoded)
         if (recorded.tool, recorded.arguments) != (name, digest):
-            reason = Text(
-                "function.replay_differs", place=self._place, recorded=recorded.tool, now=name
-            )
+            reason = Text("function.replay_differs", place=self._place, recorded=recorded.tool, now=name)
             raise Ended("failed", reason)
         return recorded
 

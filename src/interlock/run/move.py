@@ -8,7 +8,19 @@ from interlock.catalogue import Text
 from interlock.run.platform_tools import FINISH
 from interlock.run.run import OPEN, CallState, Run
 
-__all__ = ["Act", "Ask", "Doubt", "End", "Finishing", "Judge", "Move", "Rest", "ending", "move_of_call", "next_move"]
+__all__ = [
+    "Act",
+    "Ask",
+    "Doubt",
+    "End",
+    "Finishing",
+    "Judge",
+    "Move",
+    "Rest",
+    "ending",
+    "move_of_call",
+    "next_move",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +101,15 @@ def ending(run: Run, corrections: int) -> Rest | End | None:
     if run.asked_for is not None:
         return End("refused", run.asked_for)
     if run.faults > corrections and run.last_fault is not None:
-        return End(run.last_fault["status"], Text("run.gave_up", faults=run.faults, last=run.last_fault["text"]))
+        return End(
+            run.last_fault["status"], Text("run.gave_up", faults=run.faults, last=run.last_fault["text"])
+        )
     return None
 
 
-def move_of_call(run: Run, call: CallState, repeatable: Callable[[str], bool]) -> Judge | Act | Finishing | Doubt:
+def move_of_call(
+    run: Run, call: CallState, repeatable: Callable[[str], bool]
+) -> Judge | Act | Finishing | Doubt:
     """Give the next move for one call that has no result yet."""
     if call.verdict is None:
         return Judge(call)

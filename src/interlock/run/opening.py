@@ -13,7 +13,16 @@ from interlock.ledger.step import FORMAT, Draft, Head
 from interlock.scope.label import Labels, area_label, join, listed
 from interlock.scope.scope import Address
 
-__all__ = ["Brief", "Opening", "Opener", "draw", "give_back", "labels_at_opening", "opened_by_event", "opened_by_person"]
+__all__ = [
+    "Brief",
+    "Opener",
+    "Opening",
+    "draw",
+    "give_back",
+    "labels_at_opening",
+    "opened_by_event",
+    "opened_by_person",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,15 @@ from interlock.gate.tool import Tool
 from interlock.scope.label import NO_LABELS
 from interlock.scope.scope import Scope
 
-__all__ = ["FINISH", "PLATFORM_TOOLS", "READ_ARTIFACT", "SAVE_ARTIFACT", "artifact_named", "declared_for", "handle_of"]
+__all__ = [
+    "FINISH",
+    "PLATFORM_TOOLS",
+    "READ_ARTIFACT",
+    "SAVE_ARTIFACT",
+    "artifact_named",
+    "declared_for",
+    "handle_of",
+]
 
 FINISH = "finish"
 READ_ARTIFACT = "read_artifact"

@@ -15,7 +15,7 @@ from interlock.run.run import Run
 __all__ = ["Lost", "Recorder"]
 
 
-class Lost(Exception):
+class Lost(Exception):  # noqa: N818  it is what happened, not a fault
     """The run is somebody else's now: what this worker still wanted to write is refused (RN-5)."""
 
 

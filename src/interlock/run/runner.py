@@ -135,7 +135,7 @@ class Runner:
             await self._failed(number, failure, choice.attempts)
         except TimeoutError:
             await self._failed(number, ModelFailure("timed_out", True), choice.attempts)
-        except _Exhausted as used_up:
+        except _ExhaustedError as used_up:
             await self.close("exhausted", used_up.reason)
         else:
             self._installation.reach("model.after_answer")
@@ -145,11 +145,11 @@ class Runner:
         """See that run and scopes can pay for the largest estimate of a call, before it is made."""
         amount = self.run.budget.exceeded_by(self.run.usage + estimate)
         if amount is not None:
-            raise _Exhausted(Text("budget.run_used_up", amount=amount))
+            raise _ExhaustedError(Text("budget.run_used_up", amount=amount))
         if self._installation.settings.scope_budgets:
             reason = await draw_for(self._installation, self._recorder, estimate)
             if reason is not None:
-                raise _Exhausted(reason)
+                raise _ExhaustedError(reason)
 
     def _about(self, number: int, provider: str, model: str) -> dict[str, Any]:
         run = self.run
@@ -204,7 +204,10 @@ class Runner:
             await self.close("failed", reason)
             return
         digest, stored, rows = await store_answer(
-            self._installation.contents, self.run.company, _with_own_ids(answer, number), settings.sizes.answer
+            self._installation.contents,
+            self.run.company,
+            _with_own_ids(answer, number),
+            settings.sizes.answer,
         )
         usage = answer.usage + Usage(wall_ms=self._recorder.elapsed())
         body = {
@@ -223,7 +226,9 @@ class Runner:
         if text.strip() and not self._spec.exposed - {FINAL_ANSWER}:
             await self._finish_with({"summary": text}, None)
             return
-        self._recorder.note("model.noted", {"text": Text("prompt.call_finish" if text.strip() else "prompt.empty")})
+        self._recorder.note(
+            "model.noted", {"text": Text("prompt.call_finish" if text.strip() else "prompt.empty")}
+        )
 
     # Calls
 
@@ -247,7 +252,7 @@ class Runner:
         others = [item for item in self.run.waiting if item.tool == FINISH and item is not call]
         if others:
             for item in (call, *others):
-                self._door.fail(item, Text("prompt.finish_once"))
+                self._door.outcomes.fail(item, Text("prompt.finish_once"))
             return
         await self._finish_with((await self._proposed_by(call))[1], call)
 
@@ -260,7 +265,7 @@ class Runner:
             if call is None:
                 await self.close("failed", reason, detail=str(error))
             else:
-                self._door.fail(call, reason, str(error))
+                self._door.outcomes.fail(call, reason, str(error))
             return
         await self.close("finished", None, finished)
 
@@ -297,6 +302,7 @@ class Runner:
         finished = finished or Finished()
         self._installation.reach("run.before_close")
         at_once = self._installation.settings.listeners_at_once
+        refused = ""
         for _ in range(CLOSING_TRIES):
             published = await self._published(status, finished, at_once)
             self._recorder.note("run.closed", self._closing_body(status, reason, finished, published, detail))
@@ -312,8 +318,9 @@ class Runner:
                 self.opened = list(zip(published.openings, heads, strict=True))
                 self._installation.reach("run.after_close")
                 return
+            refused = outcome.constraint
             self._recorder.take_back()
-        raise InterlockError("run.not_closed", run=self.run.id, constraint=outcome.constraint)
+        raise InterlockError("run.not_closed", run=self.run.id, constraint=refused)
 
     async def _published(self, status: str, finished: Finished, at_once: int) -> Published:
         if status != "finished" or not self._spec.emits:
@@ -324,13 +331,20 @@ class Runner:
         )
 
     def _closing_body(
-        self, status: str, reason: dict[str, Any] | None, finished: Finished, published: Published, detail: str
+        self,
+        status: str,
+        reason: dict[str, Any] | None,
+        finished: Finished,
+        published: Published,
+        detail: str,
     ) -> dict[str, Any]:
         body: dict[str, Any] = {"status": status, "usage": self.run.usage.as_dict()}
         if reason is not None:
             body["reason"] = reason
         if detail:
-            kept = self._installation.contents.keep(self.run.company, detail.encode(errors="backslashreplace"))
+            kept = self._installation.contents.keep(
+                self.run.company, detail.encode(errors="backslashreplace")
+            )
             finished.contents.append(kept.row)
             body["detail"] = kept.digest
         if finished.artifacts:
@@ -354,7 +368,7 @@ class Runner:
         return found
 
 
-class _Exhausted(Exception):
+class _ExhaustedError(Exception):
     def __init__(self, reason: Text) -> None:
         self.reason = reason
 
@@ -365,7 +379,5 @@ def _proposed_in(stored: StoredAnswer) -> dict[str, tuple[str, Any]]:
 
 def _with_own_ids(answer: Answer, number: int) -> Answer:
     """Give the answer with call ids that are unique within the run, whatever the provider called them."""
-    calls = tuple(
-        replace(call, id=f"call_{number}_{index}") for index, call in enumerate(answer.calls)
-    )
+    calls = tuple(replace(call, id=f"call_{number}_{index}") for index, call in enumerate(answer.calls))
     return replace(answer, calls=calls)

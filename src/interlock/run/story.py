@@ -62,7 +62,13 @@ def _opened(body: dict[str, Any], step: Step) -> Told:
     for item in body.get("event", {}).get("artifacts", ()):
         yield 1, _named(item)
     if body.get("contract"):
-        yield 1, Text("trail.contract", names=[*body["contract"].get("tools", ()), *body["contract"].get("effects", ())])
+        yield (
+            1,
+            Text(
+                "trail.contract",
+                names=[*body["contract"].get("tools", ()), *body["contract"].get("effects", ())],
+            ),
+        )
     for label, receiver in body.get("released", ()):
         yield 1, Text("trail.released", label=label, receiver=receiver)
     if body.get("labels"):
@@ -77,7 +83,12 @@ def _named(item: dict[str, Any]) -> Text:
 
 def _claimed(body: dict[str, Any], step: Step) -> Told:
     before = body.get("after")
-    yield 0, Text("trail.taken_over", worker=body["worker"]) if before else Text("trail.claimed", worker=body["worker"])
+    yield (
+        0,
+        Text("trail.taken_over", worker=body["worker"])
+        if before
+        else Text("trail.claimed", worker=body["worker"]),
+    )
 
 
 def _asked(body: dict[str, Any], step: Step) -> Told:
@@ -92,7 +103,12 @@ def _failed(body: dict[str, Any], step: Step) -> Told:
 def _answered(body: dict[str, Any], step: Step) -> Told:
     tools = [tool or Text("trail.unknown_tool") for _, tool in body["calls"]]
     tokens = body["usage"].get("tokens", 0)
-    yield 0, Text("trail.answered", tools=tools, tokens=tokens) if tools else Text("trail.answered_text", tokens=tokens)
+    yield (
+        0,
+        Text("trail.answered", tools=tools, tokens=tokens)
+        if tools
+        else Text("trail.answered_text", tokens=tokens),
+    )
 
 
 def _noted(body: dict[str, Any], step: Step) -> Told:
@@ -153,7 +169,10 @@ def _emitted(event: dict[str, Any]) -> Told:
         yield 2, Text("trail.nobody_heard")
     for item in event.get("deliveries", ()):
         if item["outcome"] == "open":
-            yield 2, Text("trail.delivered", listener=item["listener"], version=item["version"], run=item["run"])
+            yield (
+                2,
+                Text("trail.delivered", listener=item["listener"], version=item["version"], run=item["run"]),
+            )
         else:
             yield 2, Text("trail.not_delivered", listener=item["listener"], reason=item["reason"])
 

@@ -203,7 +203,9 @@ class Worker:
             await self.dispatcher.sweep()
             await self.claim()
             waiting = asyncio.create_task(stop.wait())
-            await asyncio.wait({waiting, *self._tasks.values()}, timeout=POLL, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                {waiting, *self._tasks.values()}, timeout=POLL, return_when=asyncio.FIRST_COMPLETED
+            )
             waiting.cancel()
         self._stopping = True
         if self._tasks:

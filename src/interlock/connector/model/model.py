@@ -1,7 +1,7 @@
 """A model: one request in a provider-neutral form, one answer, and the exact bytes that left for it."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from interlock.gate.budget import Usage
@@ -60,7 +60,7 @@ class Answer:
 
     text: str = ""
     calls: tuple[Call, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
 
 
 BeforeSend = Callable[[Sequence[bytes]], Awaitable[None]]
@@ -68,7 +68,7 @@ BeforeSend = Callable[[Sequence[bytes]], Awaitable[None]]
 immediately before they leave. If it raises, nothing is sent."""
 
 
-class ModelFailure(Exception):
+class ModelFailure(Exception):  # noqa: N818  it is what happened, not a fault of ours
     """A call that gave no answer.
 
     code: `rate_limited`, `unavailable`, `timed_out`, `rejected` (the provider refuses this request),
@@ -78,9 +78,20 @@ class ModelFailure(Exception):
     """
 
     def __init__(
-        self, code: str, retryable: bool, wait_ms: int | None = None, status: int | None = None, detail: str = ""
+        self,
+        code: str,
+        retryable: bool,
+        wait_ms: int | None = None,
+        status: int | None = None,
+        detail: str = "",
     ) -> None:
-        self.code, self.retryable, self.wait_ms, self.status, self.detail = code, retryable, wait_ms, status, detail
+        self.code, self.retryable, self.wait_ms, self.status, self.detail = (
+            code,
+            retryable,
+            wait_ms,
+            status,
+            detail,
+        )
         super().__init__(code)
 
 

@@ -1,0 +1,103 @@
+"""A judgement: what the Gate is told of a proposed call and of the run that proposes it (GT-1, GT-3, GT-6)."""
+
+import json
+from typing import Any
+
+from interlock.agent.spec import Spec
+from interlock.gate.budget import Usage
+from interlock.gate.origin import NO_ORIGINS, Origins
+from interlock.gate.proposal import Contract, Proposal, RunFacts
+from interlock.gate.tool import Tool, leaves_of
+from interlock.run.installation import Installation
+from interlock.run.platform_tools import READ_ARTIFACT, declared_for
+from interlock.run.run import CallState, Run
+from interlock.scope.label import UNTRUSTED, Labels
+
+__all__ = ["Judgement"]
+
+NAME = 256
+"""No artifact's name or handle is longer; a longer text in an argument names none."""
+
+
+class Judgement:
+    """Puts proposals and facts together for one run under one claim."""
+
+    def __init__(self, installation: Installation, run: Run, spec: Spec) -> None:
+        self._installation, self._run = installation, run
+        contract = run.opening.get("contract", {})
+        self._contract = Contract(
+            *(frozenset(contract[name]) if name in contract else None for name in ("tools", "effects"))
+        )
+        self.released = frozenset((label, to) for label, to in run.opening.get("released", ()))
+        self._granted = frozenset(spec.tools)
+
+    def declared(self, name: str) -> Tool | None:
+        """Give the declaration of a tool as this run meets it."""
+        return declared_for(name, self._installation.tools.declarations, self._run.scope)
+
+    def artifact(self, name: str) -> dict[str, Any] | None:
+        """Give an artifact that this very run was given or saved; nothing else exists for it (CS-5)."""
+        item = self._run.artifacts.get(name) or self._run.given.get(name)
+        return None if item is None or item.get("absent") else item
+
+    def proposal(self, call: CallState, name: str, arguments: Any) -> Proposal:
+        """Give the proposal of a call from the name and the arguments as the body wrote them."""
+        tool = self.declared(name)
+        if isinstance(arguments, str):
+            return Proposal.of_text(self._run.id, call.id, name, arguments, self._limit(tool), tool=tool)
+        carried = self._carried_by(arguments)
+        return Proposal(self._run.id, call.id, name, arguments, tool, carried, Usage(tool_calls=1))
+
+    def _limit(self, tool: Tool | None) -> int:
+        """What is published or saved through a call may be as long as an answer of a model may be."""
+        sizes = self._installation.settings.sizes
+        holds_content = tool is not None and tool.platform and tool.name != READ_ARTIFACT
+        return sizes.artifact if holds_content else sizes.arguments
+
+    def _carried_by(self, arguments: Any) -> dict[str, Labels]:
+        """The labels that arguments carry by naming an artifact, whether it was read or not (SC-6)."""
+        if not (self._run.given or self._run.artifacts):
+            return {}
+        found = {}
+        for path, leaf in leaves_of(arguments):
+            item = self.artifact(leaf) if isinstance(leaf, str) and len(leaf) <= NAME else None
+            if item is not None:
+                found[path] = frozenset(item["labels"])
+        return found
+
+    async def facts(self, proposal: Proposal) -> RunFacts:
+        """Give what the Gate must know of the run. Origins of values are looked up only where they decide."""
+        run, settings, tool = self._run, self._installation.settings, proposal.tool
+        tainted = UNTRUSTED in run.labels or UNTRUSTED in proposal.labels
+        traced = tainted and tool is not None and tool.effect != "read" and not tool.platform
+        return RunFacts(
+            run=run.id,
+            agent=run.agent,
+            scope=run.scope,
+            labels=run.labels,
+            granted=self._granted,
+            contract=self._contract,
+            released=self.released,
+            budget=run.budget,
+            used=run.usage,
+            vocabulary=settings.vocabulary,
+            policies=settings.policies,
+            origins=await self._origins() if traced else NO_ORIGINS,
+            arguments_limit=self._limit(tool),
+        )
+
+    async def _origins(self) -> Origins:
+        """Where this run's values came from, as they entered: a person's brief, and trusted fields of results."""
+        run, contents = self._run, self._installation.contents
+        found = []
+        by_person = run.opening["opened_by"]["kind"] == "person" and UNTRUSTED not in run.opening["labels"]
+        if by_person and "input" in run.opening:
+            found.append(Origins.of_brief(json.loads(await contents.read(run.opening["input"]))))
+        for call in run.calls.values():
+            tool = self.declared(call.tool)
+            if tool is None or tool.platform or call.done is None or call.done.kind != "result":
+                continue
+            if any(UNTRUSTED not in labels for labels in (tool.labels, *tool.fields.values())):
+                result = json.loads(await contents.read(call.done.content or ""))
+                found.append(Origins.of_result(tool, call.id, result))
+        return NO_ORIGINS.join(*found)

@@ -1,0 +1,103 @@
+"""An outcome: what came of a call, taken down with its labels (SC-4), or why nothing came of it."""
+
+from typing import Any
+
+from interlock import canonical
+from interlock.catalogue import Text, say
+from interlock.gate.budget import Usage
+from interlock.gate.tool import Tool
+from interlock.ledger.content_store import Kept
+from interlock.run.installation import Installation
+from interlock.run.platform_tools import handle_of
+from interlock.run.recorder import Recorder
+from interlock.run.run import CallState, Run
+from interlock.scope.barrier import barrier
+from interlock.scope.label import Labels, listed
+
+__all__ = ["Outcomes", "artifact_body"]
+
+
+def artifact_body(run: Run, name: str, kept: Kept, media: str, labels: Labels) -> dict[str, Any]:
+    """Give an artifact as a step keeps it: name, ref, digest, size, media type and labels (CS-2)."""
+    return {
+        "name": name,
+        "ref": f"{run.id}/{name}",
+        "digest": kept.digest,
+        "size": kept.size,
+        "media": media,
+        "labels": listed(labels),
+    }
+
+
+class Outcomes:
+    """Takes down what comes of the calls of one run."""
+
+    def __init__(
+        self, installation: Installation, recorder: Recorder, released: frozenset[tuple[str, str]]
+    ) -> None:
+        self._installation, self._recorder, self._released = installation, recorder, released
+        self._run = recorder.run
+
+    async def take(self, call: CallState, tool: Tool, result: Any) -> None:
+        """Take in a tool's result, unless it is no JSON, too large, or not for this run's scope."""
+        settings = self._installation.settings
+        try:
+            data = canonical.encode(result)
+        except (TypeError, ValueError, RecursionError):
+            self.fail(call, Text("tool.not_json", tool=tool.name))
+            return
+        limit = settings.sizes.result
+        if len(data) > limit:
+            self.fail(call, Text("tool.result_too_large", tool=tool.name, size=len(data), limit=limit))
+            return
+        labels = tool.labels_of(result)
+        refusal = barrier(labels, self._run.scope, settings.vocabulary, frozenset(), self._released)
+        if refusal is not None:
+            self.fail(call, refusal.text)
+            return
+        kept = await self._installation.contents.keep_any(self._run.company, data)
+        if len(data) > settings.sizes.shown:
+            self.save(kept, "application/json", labels)
+        self.answer(call, kept, labels)
+
+    def answer(self, call: CallState, kept: Kept, labels: Labels, cut: dict[str, int] | None = None) -> None:
+        """Take down a result; its labels join the run's. `cut` is the slice of an artifact that was read."""
+        body: dict[str, Any] = {
+            "call": call.id,
+            "tool": call.tool,
+            "result": kept.digest,
+            "size": kept.size,
+            "usage": self._usage(),
+        }
+        if labels:
+            body["labels"] = listed(labels)
+        if cut is not None:
+            body["slice"] = cut
+        self._recorder.note("tool.answered", body, [kept.row])
+
+    def fail(self, call: CallState, reason: Text, told: str = "") -> None:
+        """Take down that a call came to nothing; `told` is what the body hears, the reason unless given."""
+        kept = self.keep_text(told or say(reason, self._installation.settings.language))
+        body = {
+            "call": call.id,
+            "tool": call.tool,
+            "error": reason,
+            "detail": kept.digest,
+            "usage": self._usage(),
+        }
+        self._recorder.note("tool.answered", body, [kept.row])
+
+    def _usage(self) -> dict[str, int]:
+        return Usage(tool_calls=1, wall_ms=self._recorder.elapsed()).as_dict()
+
+    def keep_text(self, text: str) -> Kept:
+        """Prepare a text that a body is told."""
+        return self._installation.contents.keep(self._run.company, text.encode(errors="backslashreplace"))
+
+    def save(self, kept: Kept, media: str, labels: Labels) -> str:
+        """Publish content under a handle of its own, once, with the run's labels and its own; give the handle."""
+        handle = handle_of(kept.digest)
+        if handle not in self._run.artifacts:
+            body = artifact_body(self._run, handle, kept, media, labels | self._run.labels)
+            self._recorder.note("artifact.saved", body, [kept.row])
+        return handle
