@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from interlock import canonical
 from interlock.errors import InterlockError
-from tests import bad_input
-from tests.bad_input import refusal
+from tests.bad_input import corpora as bad_input
+from tests.bad_input.corpora import refusal
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=12)
 ANY_JSON = st.recursive(

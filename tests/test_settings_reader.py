@@ -15,8 +15,8 @@ from interlock.problem import FormError
 from interlock.scope.label import DeclaredLabel
 from interlock.settings import ModelChoice, Policy, SecretGrant, Settings, Sizes
 from interlock.settings_reader import SETTINGS_KEYS, read_settings
-from tests import bad_input
-from tests.bad_input import refusal
+from tests.bad_input import corpora as bad_input
+from tests.bad_input.corpora import refusal
 
 WHOLE = """\
 chain_limit: 12

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from interlock.errors import InterlockError
 from interlock.yaml_text import DEPTH, Marked, read
-from tests import bad_input
-from tests.bad_input import refusal
+from tests.bad_input import corpora as bad_input
+from tests.bad_input.corpora import refusal
 
 LIMIT = 256 * 1024
 

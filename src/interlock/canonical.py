@@ -9,12 +9,13 @@ import codecs
 import hashlib
 import json
 import math
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from interlock.catalogue import Text
 from interlock.errors import InterlockError
 
-__all__ = ["DEPTH", "digest_of", "encode", "parse"]
+__all__ = ["DEPTH", "digest_of", "encode", "encode_foreign", "parse"]
 
 DEPTH = 200
 """How many lists and mappings of JSON from outside may lie inside each other."""
@@ -64,6 +65,30 @@ def _joined(text: str) -> str:
     if joined == text:
         return text
     return "".join(_chunks(json.loads(joined, object_pairs_hook=_unique), 0))
+
+
+def encode_foreign(value: Any) -> bytes:
+    """Give the canonical bytes of a value that somebody else's code made, if they read back as that value.
+
+    Raises what `encode` raises, TypeError for a key that is not text, and RecursionError for more than 200
+    levels: what JSON turned into something else, or could not be read again, must not be stored unnoticed.
+    """
+    data = encode(value)
+    level = [value]
+    for _ in range(DEPTH + 1):
+        level = [inner for outer in level if isinstance(outer, dict | list | tuple) for inner in _inside(outer)]
+        if not level:
+            return data
+    raise RecursionError(f"more than {DEPTH} levels")
+
+
+def _inside(outer: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterable[Any]:
+    if not isinstance(outer, dict):
+        return outer
+    for key in outer:
+        if not isinstance(key, str):
+            raise TypeError(f"the key {key!r:.60} is not text")
+    return outer.values()
 
 
 def digest_of(value: Any) -> str:

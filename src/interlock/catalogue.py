@@ -7,6 +7,7 @@ reader's language. Catalogues are gettext files: `.po` is written by people, `.m
 """
 
 import gettext
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,10 @@ def say(message: str | dict[str, Any], language: str = "en", /, **params: Any) -
 
 
 def compile_catalogues() -> list[Path]:
-    """Write the `.mo` file beside every `.po` file, and give the paths written."""
+    """Write the `.mo` file beside every `.po` file, and give the paths written.
+
+    The same `.po` gives the same bytes: the time of compiling, which the format has a place for, is left out.
+    """
     from babel.messages.mofile import write_mo  # noqa: PLC0415  a tool of the developer, not of the run time
     from babel.messages.pofile import read_po  # noqa: PLC0415
 
@@ -86,7 +90,9 @@ def compile_catalogues() -> list[Path]:
     for source in sorted(LOCALE.glob("*/LC_MESSAGES/*.po")):
         target = source.with_suffix(".mo")
         with source.open("rb") as po, target.open("wb") as mo:
-            write_mo(mo, read_po(po, abort_invalid=True))
+            sentences = read_po(po, abort_invalid=True)
+            sentences.creation_date = sentences.revision_date = datetime.fromtimestamp(0, UTC)
+            write_mo(mo, sentences)
         written.append(target)
     return written
 

@@ -16,8 +16,8 @@ from interlock.errors import InterlockError
 from interlock.gate.budget import Budget
 from interlock.problem import FormError
 from interlock.scope.scope import Address, Scope
-from tests import bad_input
-from tests.bad_input import refusal
+from tests.bad_input import corpora as bad_input
+from tests.bad_input.corpora import refusal
 
 WHOLE = """\
 name: triage

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from interlock.errors import InterlockError
 from interlock.scope.label import NO_LABELS, UNTRUSTED, DeclaredLabel, Vocabulary, area_label, join, listed
 from interlock.scope.scope import Scope
-from tests.bad_input import refusal
+from tests.bad_input.corpora import refusal
 
 VOCABULARY = Vocabulary({"pii": DeclaredLabel("pii"), "confidential": DeclaredLabel("confidential")})
 LABELS = st.frozensets(

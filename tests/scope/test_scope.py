@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from interlock.errors import InterlockError
 from interlock.scope.scope import INSTALLATION, Address, Scope
-from tests import bad_input
-from tests.bad_input import refusal
+from tests.bad_input import corpora as bad_input
+from tests.bad_input.corpora import refusal
 
 NAMES = st.from_regex(r"[a-z0-9-]{1,8}", fullmatch=True)
 SCOPES = st.one_of(
