@@ -1,6 +1,5 @@
 """The runtime: the one place that names concrete classes and puts an installation together from its folder."""
 
-import json
 import os
 import socket
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -13,13 +12,16 @@ from interlock.clock import Clock, SystemClock, new_id
 from interlock.connector.model.choice import Models
 from interlock.errors import InterlockError
 from interlock.fault import from_environment
-from interlock.ledger.content_store import ContentStore, Keys, ObjectFolder
+from interlock.ledger.content_check import ContentCheck
+from interlock.ledger.content_store import ContentStore
+from interlock.ledger.key import Keys
 from interlock.ledger.ledger import Appended, Finding, Row, Write
+from interlock.ledger.object_folder import ObjectFolder
 from interlock.ledger.sqlite import SqliteLedger
 from interlock.ledger.step import Draft
-from interlock.ledger.verify import content_digests
 from interlock.modules import Loaded, load_modules
-from interlock.perspective.snapshot import Snapshot, load
+from interlock.perspective.answer import named_by_answer
+from interlock.perspective.snapshot import Snapshot, load, named_by_manifest
 from interlock.run.installation import Installation
 from interlock.run.opening import Brief, Opener, opened_by_person
 from interlock.run.publishing import Publication, publish
@@ -35,6 +37,7 @@ SETTINGS_FILE = "interlock.yaml"
 HOME = ".interlock"
 PERSON = 128
 """How long a person's name may be."""
+PAGE = 500
 
 
 def find_folder(start: Path) -> Path:
@@ -211,8 +214,12 @@ class Runtime:
         await self._ledger.append((), rows=(Row("insert_signal", (name, signal, "cancel", by)),))
 
     async def find_run(self, start: str) -> str:
-        """Give the id of the one run whose id begins (or ends) so. Raises InterlockError `run.unknown` or
-        `run.ambiguous`."""
+        """Give the id of the one run whose id begins so; for the address of an agent, its latest run.
+
+        Raises InterlockError `run.unknown`, `run.none_of_agent` or `run.ambiguous`.
+        """
+        if "@" in start:
+            return await self._latest_run(Address(start))
         start = start if start.startswith("run_") else f"run_{start}"
         found = await self._ledger.query("runs_starting_with", start, start + "~")
         if not found:
@@ -220,6 +227,15 @@ class Runtime:
         if len(found) > 1 and found[0][0] != start:
             raise InterlockError("run.ambiguous", value=start)
         return str(found[0][0])
+
+    async def _latest_run(self, agent: Address) -> str:
+        before = "run_~"
+        while rows := await self._ledger.query("runs_before", before, PAGE):
+            for run, address, *_ in rows:
+                before = run
+                if address == agent:
+                    return str(run)
+        raise InterlockError("run.none_of_agent", agent=agent)
 
     async def run(self, run: str) -> Run:
         """Give the state of a run."""
@@ -256,45 +272,13 @@ class Runtime:
         """Check a stream with all that it names, or everything; gives what does not fit."""
         async for finding in self._ledger.verify(stream):
             yield finding
-        if stream is None:
-            async for finding in self._content_findings():
-                yield finding
-            return
-        checked: set[str] = set()
-        for step in await self._ledger.read(stream, 0, TRAIL):
-            for digest in _digests(step.text):
-                if digest not in checked:
-                    checked.add(digest)
-                    if damaged := await self._content_finding(digest, stream, step.seq):
-                        yield damaged
-
-    async def _content_findings(self) -> AsyncIterator[Finding]:
-        after = ""
-        checked: set[str] = set()
-        while rows := await self._ledger.query("streams_after", after, 500):
-            for stream, _, _ in rows:
-                after = stream
-                for step in await self._ledger.read(stream, 0, TRAIL):
-                    for digest in _digests(step.text):
-                        if digest not in checked:
-                            checked.add(digest)
-                            if damaged := await self._content_finding(digest, stream, step.seq):
-                                yield damaged
-
-    async def _content_finding(self, digest: str, stream: str, seq: int) -> Finding | None:
-        try:
-            await self.installation.contents.read(digest)
-        except (InterlockError, ValueError) as error:
-            problem = error.code if isinstance(error, InterlockError) else "content.corrupt"
-            return Finding(problem, stream, seq, digest)
-        return None
-
-
-def _digests(text: str) -> list[str]:
-    try:
-        return list(content_digests("", json.loads(text)))
-    except ValueError:
-        return []
+        check = ContentCheck(
+            self._ledger,
+            self.installation.contents,
+            {"snapshot": named_by_manifest, "answer": named_by_answer},
+        )
+        async for finding in check.of_everything() if stream is None else check.of_stream(stream):
+            yield finding
 
 
 def _read(path: Path) -> bytes:

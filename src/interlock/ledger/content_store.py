@@ -1,23 +1,21 @@
 """The content store: bytes by a keyed digest, once per company, checked whenever they are read.
 
-A digest is HMAC-SHA-256 (RFC 2104, FIPS 180-4) under the company's key, so that nobody without the key can
-check a guess of a short text (CS-1). Small content lies in the ledger's database and is written with the
-step that names it; large content lies in a folder, flushed to disk before that step.
+Small content lies in the ledger's database and is written with the step that names it; large content lies in
+a folder, flushed to disk before that step. What is read from either is served only if it fits its digest.
 """
 
 import asyncio
-import hashlib
-import hmac
-import os
 import zlib
 from collections import OrderedDict
-from pathlib import Path
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from interlock.errors import InterlockError
-from interlock.fault import Reach, nothing
+from interlock.ledger.key import Keys
 from interlock.ledger.ledger import ContentRow, Ledger
+from interlock.ledger.object_folder import ObjectFolder
 
-__all__ = ["ContentStore", "Kept", "Keys", "ObjectFolder"]
+__all__ = ["ContentStore", "Kept"]
 
 PLAIN, COMPRESSED, OBJECT = 0, 1, 2
 WORTH_COMPRESSING = 512
@@ -26,97 +24,39 @@ GAIN = 0.6
 """Content is compressed when a sample of it shrinks to this share or less: prose and logs do, and what is
 close to random is not worth the time."""
 CACHE_BYTES = 32 * 1024 * 1024
-PREPARED = 256
-"""How many prepared rows are remembered: what all prompts of an agent begin with is compressed once."""
+PREPARED_BYTES = 8 * 1024 * 1024
+"""How much of prepared rows is remembered: what all prompts of an agent begin with is compressed once."""
+LARGEST = 1 << 40
+OVERHEAD = 256
+"""What a remembered thing costs beside its bytes, roughly."""
+
+T = TypeVar("T")
 
 
-class Keys:
-    """The keys of companies, each derived from one key of the installation, which lies outside the ledger."""
+class Recent(Generic[T]):
+    """What was used last, by digest, up to a number of bytes. `size` tells how many bytes a thing has."""
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
-        self._started: dict[str, "hmac.HMAC"] = {}
+    def __init__(self, limit: int, size: Callable[[T], int]) -> None:
+        self._limit, self._size = limit, size
+        self._things: OrderedDict[bytes, T] = OrderedDict()
+        self.bytes = 0
+        """How many bytes are held now, with what each thing costs beside its bytes."""
 
-    @classmethod
-    def of_file(cls, path: Path) -> "Keys":
-        """Read the installation's key, making one if there is none; readable by its owner alone.
+    def get(self, digest: bytes) -> T | None:
+        """Give a thing, or None when it is not remembered."""
+        thing = self._things.get(digest)
+        if thing is not None:
+            self._things.move_to_end(digest)
+        return thing
 
-        Raises InterlockError `content.bad_key` when the file is not such a key.
-        """
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = path.with_name(f"{path.name}.{os.getpid()}")
-            descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            try:
-                os.write(descriptor, os.urandom(32).hex().encode())
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            try:
-                os.link(fresh, path)
-            except FileExistsError:
-                pass  # another process was first, and its key counts
-            fresh.unlink()
-            _flush_folder(path.parent)
-        try:
-            key = bytes.fromhex(path.read_text("ascii"))
-        except ValueError:
-            key = b""
-        if len(key) != 32:
-            raise InterlockError("content.bad_key", file=str(path))
-        return cls(key)
-
-    def digest(self, company: str, data: bytes) -> bytes:
-        """Give the digest of `data` under the company's key."""
-        started = self._started.get(company)
-        if started is None:
-            derived = hmac.digest(self._key, f"company:{company}".encode(), "sha256")
-            started = self._started[company] = hmac.new(derived, digestmod=hashlib.sha256)
-        code = started.copy()
-        code.update(data)
-        return code.digest()
-
-
-class ObjectFolder:
-    """A folder of large content, one file each, by digest."""
-
-    def __init__(self, folder: Path, reach: Reach = nothing) -> None:
-        self._folder, self._reach = folder, reach
-
-    def _path(self, digest: str) -> Path:
-        return self._folder / digest[:2] / digest
-
-    def write(self, digest: str, data: bytes) -> None:
-        """Store bytes, on disk when this returns; storing the same again changes nothing."""
-        path = self._path(digest)
-        if path.exists() and path.stat().st_size == len(data):
+    def put(self, digest: bytes, thing: T) -> None:
+        """Remember a thing, forgetting those that were not used for longest."""
+        if digest in self._things:
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f"{digest}.{os.getpid()}")
-        with fresh.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        self._reach("object.before_rename")
-        fresh.replace(path)
-        _flush_folder(path.parent)
-        _flush_folder(self._folder)
-        self._reach("object.after_rename")
-
-    def read(self, digest: str) -> bytes | None:
-        """Give the bytes, or None when there are none."""
-        try:
-            return self._path(digest).read_bytes()
-        except FileNotFoundError:
-            return None
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        self._things[digest] = thing
+        self.bytes += self._size(thing) + OVERHEAD
+        while self.bytes > self._limit:
+            self.bytes -= self._size(self._things.popitem(last=False)[1]) + OVERHEAD
 
 
 class Kept:
@@ -129,35 +69,36 @@ class Kept:
 
 
 class ContentStore:
-    """The content of all companies.
+    """The content of all companies. `inline_bytes`: larger content goes to the object store.
 
     Whoever may read what is decided elsewhere (CS-5): no digest, however it was come by, is a permission.
     """
 
     def __init__(self, ledger: Ledger, keys: Keys, objects: ObjectFolder, inline_bytes: int) -> None:
         self._ledger, self._keys, self._objects, self._inline = ledger, keys, objects, inline_bytes
-        self._cache: OrderedDict[str, bytes] = OrderedDict()
-        self._cached = 0
-        self._rows: OrderedDict[bytes, Kept] = OrderedDict()
+        self._cache: Recent[bytes] = Recent(CACHE_BYTES, len)
+        self._prepared: Recent[Kept] = Recent(PREPARED_BYTES, lambda kept: len(kept.row.body))
 
     def digest(self, company: str, data: bytes) -> str:
         """Give the keyed digest of bytes, without storing them."""
         return self._keys.digest(company, data).hex()
 
     def keep(self, company: str, data: bytes) -> Kept:
-        """Prepare bytes for the append that names them. Larger ones than the inline limit need `keep_large`."""
+        """Prepare bytes for the append that names them, to lie in the database. `keep_any` takes any size."""
         digest = self._keys.digest(company, data)
-        kept = self._rows.get(digest)
+        kept = self._prepared.get(digest)
         if kept is None:
             form, body = _compressed(data)
-            self._remember(digest.hex(), data)
-            kept = self._rows[digest] = Kept(ContentRow(digest, company, len(data), form, body))
-            if len(self._rows) > PREPARED:
-                self._rows.popitem(last=False)
+            self._remember(digest, data)
+            kept = Kept(ContentRow(digest, company, len(data), form, body))
+            self._prepared.put(digest, kept)
         return kept
 
     async def keep_any(self, company: str, data: bytes) -> Kept:
-        """Prepare bytes of any size; large ones are in the object store, on disk, when this returns."""
+        """Prepare bytes of any size; large ones are in the object store, on disk, when this returns.
+
+        Raises InterlockError `content.unwritable`.
+        """
         if len(data) <= self._inline:
             return self.keep(company, data)
         digest = await asyncio.to_thread(self._keys.digest, company, data)
@@ -170,40 +111,63 @@ class ContentStore:
         Raises InterlockError `content.missing` or `content.corrupt`: what does not fit its digest is never
         served (CS-8).
         """
-        cached = self._cache.get(digest)
-        if cached is not None:
-            self._cache.move_to_end(digest)
-            return cached
-        found = await self._ledger.query("content_by_digest", bytes.fromhex(digest))
+        key = _key(digest)
+        data = self._cache.get(key)
+        if data is None:
+            data = await self.read_afresh(digest)
+            self._remember(key, data)
+        return data
+
+    async def read_afresh(self, digest: str) -> bytes:
+        """Give the bytes as they lie on disk now, whatever was read before; raises as `read` does."""
+        found = await self._ledger.query("content_by_digest", _key(digest))
         if not found:
             raise InterlockError("content.missing", digest=digest)
         company, size, form, body = found[0]
-        data = await self._restored(digest, form, body)
-        if data is None or len(data) != size or self.digest(company, data) != digest:
+        data = await self._restored(digest, size, form, body)
+        if data is None:
+            raise InterlockError("content.missing", digest=digest)
+        if len(data) != size or await self._digest_of(company, data) != digest:
             raise InterlockError("content.corrupt", digest=digest)
-        self._remember(digest, data)
         return data
 
-    async def _restored(self, digest: str, form: int, body: bytes) -> bytes | None:
+    async def _digest_of(self, company: str, data: bytes) -> str:
+        if len(data) <= self._inline:
+            return self.digest(company, data)
+        return await asyncio.to_thread(self.digest, company, data)
+
+    async def _restored(self, digest: str, size: int, form: int, body: bytes) -> bytes | None:
         if form == OBJECT:
             return await asyncio.to_thread(self._objects.read, digest)
         if form == COMPRESSED:
-            try:
-                return zlib.decompress(body)
-            except zlib.error:
-                return None
+            return _decompressed(body, size)
         return body
 
-    def _remember(self, digest: str, data: bytes) -> None:
-        if len(data) > self._inline or digest in self._cache:
-            return
-        self._cache[digest] = data
-        self._cached += len(data)
-        while self._cached > CACHE_BYTES:
-            self._cached -= len(self._cache.popitem(last=False)[1])
+    def _remember(self, digest: bytes, data: bytes) -> None:
+        if len(data) <= self._inline:
+            self._cache.put(digest, data)
+
+
+def _key(digest: str) -> bytes:
+    try:
+        return bytes.fromhex(digest)
+    except ValueError:
+        raise InterlockError("content.missing", digest=digest) from None
 
 
 def _compressed(data: bytes) -> tuple[int, bytes]:
-    if len(data) >= WORTH_COMPRESSING and len(zlib.compress(data[:SAMPLE], 1)) <= GAIN * min(len(data), SAMPLE):
-        return COMPRESSED, zlib.compress(data, 1)
+    if len(data) >= WORTH_COMPRESSING:
+        sample = data[:SAMPLE]
+        if len(zlib.compress(sample, 1)) <= GAIN * len(sample):
+            return COMPRESSED, zlib.compress(data, 1)
     return PLAIN, data
+
+
+def _decompressed(body: bytes, size: int) -> bytes:
+    """Give what was compressed; nothing longer than `size` and a byte is made of a damaged body."""
+    stream = zlib.decompressobj()
+    try:
+        data = stream.decompress(body, min(max(0, size), LARGEST) + 1)
+    except zlib.error:
+        return b""
+    return data if stream.eof and not stream.unused_data else b""

@@ -19,7 +19,7 @@ from interlock.clock import Clock
 from interlock.errors import InterlockError
 from interlock.fault import Reach
 
-__all__ = ["BUSY_SECONDS", "GroupCommit", "Refusal"]
+__all__ = ["BUSY_SECONDS", "GroupCommit", "RefusalError"]
 
 BUSY_SECONDS = 60.0
 """How long work waits for its turn while another process writes."""
@@ -29,7 +29,7 @@ LINGER = 0.005
 Work = Callable[[], Any]
 
 
-class Refusal(Exception):
+class RefusalError(Exception):
     """Raised by a piece of work that is to leave no trace; `outcome` is what its waiter is given."""
 
     def __init__(self, outcome: Any) -> None:
@@ -76,7 +76,7 @@ class GroupCommit:
         self._settled.set()
 
     async def submit(self, work: Work, durable: bool = True) -> Any:
-        """Do `work` in the next transaction and give what it returns, or the outcome of its `Refusal`.
+        """Do `work` in the next transaction and give what it returns, or the outcome of its `RefusalError`.
 
         With `durable` the answer comes after COMMIT; without, as soon as the work is done. Raises InterlockError
         `ledger.unwritable` or `ledger.busy`, and whatever the work raised; nothing of it is written then.
@@ -115,7 +115,7 @@ class GroupCommit:
     # Executing
 
     def _execute_waiting(self) -> None:
-        while self._waiting and self._begin():
+        while self._waiting and not self._closed_to_others() and self._begin():
             member = self._waiting.popleft()
             if self._execute(member):
                 self._executed.append(member)
@@ -123,13 +123,13 @@ class GroupCommit:
                     self._commit_soon()
                 else:
                     member.answer()
-            if member.alone:
-                break
-        if self._executed:
-            if not self._commit_due and self._linger is None:
-                self._linger = self._loop.call_later(LINGER, self._commit)
-        elif not self._committing:
+        if not self._executed:
             self._roll_back()
+        elif not self._commit_due and self._linger is None:
+            self._linger = self._loop.call_later(LINGER, self._commit)
+
+    def _closed_to_others(self) -> bool:
+        return bool(self._executed) and self._executed[-1].alone
 
     def _begin(self) -> bool:
         """Be in a transaction. False when that has to wait, or cannot be."""
@@ -154,16 +154,15 @@ class GroupCommit:
             elif self._lost is not None:
                 raise self._lost
             self._db.execute("RELEASE member")
-        except Refusal as refusal:
+        except RefusalError as refusal:
             member.outcome = refusal.outcome
-            return self._undo(member)
-        except apsw.Error as error:
-            if self._undo(member) or member.alone:
-                self._fail(member, self._unwritable(error))
-            return False
+            undone = self._undo(member)
+            if member.alone and not undone:
+                member.answer()
+            return undone
         except Exception as error:  # noqa: BLE001  one member's mistake is told to its waiter and to nobody else
-            self._undo(member)
-            self._fail(member, error)
+            if self._undo(member) or member.alone:
+                self._fail(member, self._unwritable(error) if isinstance(error, apsw.Error) else error)
             return False
         return True
 

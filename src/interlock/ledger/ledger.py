@@ -10,7 +10,19 @@ from typing import Any, NamedTuple, Protocol
 
 from interlock.ledger.step import Draft, Head, Step
 
-__all__ = ["Appended", "Claimed", "Conflict", "ContentRow", "Fenced", "Finding", "Ledger", "Outcome", "Refused", "Row", "Write"]
+__all__ = [
+    "Appended",
+    "Claimed",
+    "Conflict",
+    "ContentRow",
+    "Fenced",
+    "Finding",
+    "Ledger",
+    "Outcome",
+    "Refused",
+    "Row",
+    "Write",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +93,20 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that does not fit: `problem` by code, in which stream, at which step or key."""
+    """Something that does not fit: `problem` by code, in which stream, at which step. `detail` says more:
+    a table, a digest, or the database's own words. Stream "*" is what belongs to no stream.
+
+    - `missing`: the step is not there, though the stream goes on, or is recorded to go on.
+    - `changed`: the step's digest is not that of what the step says.
+    - `relinked`: the step fits itself, but does not continue the step before it.
+    - `malformed`: the step fits, but its body is not what its kind requires.
+    - `head`: the stream is recorded to end otherwise than with this step.
+    - `no_such_stream`: there is neither a step nor a head of that name.
+    - `projection`: the table `detail` says something else than the steps.
+    - `unreadable`, `damaged_file`: the database could not read it; `detail` is what it said.
+    - `content.missing`, `content.corrupt`: the content of digest `detail`, which this step names, is not there
+      or does not fit its digest. `content.unreadable`: its file is there and cannot be read.
+    """
 
     problem: str
     stream: str
@@ -105,7 +130,9 @@ class Ledger(Protocol):
 
         `guards` are executed before the steps and `rows` after them. With `durable` the answer comes when
         everything is on disk; without, it comes as soon as the store has accepted it, and it is on disk no
-        later than the next durable append of this process, or some milliseconds later.
+        later than the next durable append of this process, or some milliseconds later. If the disk refuses
+        what was accepted so, whoever builds on its steps gets `Conflict`; for what is not a step to build on,
+        wait with a durable append of nothing: it raises when something that was accepted was lost.
         """
         ...
 

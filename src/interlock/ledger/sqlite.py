@@ -1,13 +1,14 @@
 """The SQLite ledger: one file, one writing connection per process, commits shared by all who wait.
 
-Statements run on the event loop's thread and only COMMIT, which waits for the disk, runs in a helper thread;
-while it is under way, appends gather, and the next transaction carries them all. Each append is a savepoint
-of its own within the shared transaction, so that one refusal leaves the others as they are.
+The database itself refuses what must not be (`sql/sqlite_schema.sql`); this module translates the refusals.
+How appends share transactions is the matter of `interlock.ledger.group_commit`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import fcntl
+import os
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from interlock.clock import Clock, SystemClock
 from interlock.errors import InterlockError
 from interlock.fault import Reach, nothing
 from interlock.ledger import projection
+from interlock.ledger.group_commit import BUSY_SECONDS, GroupCommit, RefusalError
 from interlock.ledger.ledger import (
     Appended,
     Claimed,
@@ -32,17 +34,15 @@ from interlock.ledger.ledger import (
 )
 from interlock.ledger.sql import queries, text_of
 from interlock.ledger.step import Draft, Head, Step, link
+from interlock.ledger.verify import findings
 
 __all__ = ["SqliteLedger", "connect"]
 
 SCHEMA_FORMAT = 1
-BUSY_SECONDS = 60.0
-LINGER = 0.005
-"""How long, in seconds, an append that nobody waits for may stay uncommitted."""
 POLL = 0.2
-WRITES = ("INSERT", "UPDATE", "DELETE")
+BUSY_PAUSE = 0.005
 
-_CONSTRAINTS = {
+_CONSTRAINTS: dict[str, Outcome] = {
     "UNIQUE constraint failed: run.cause": Refused("already_opened"),
     "CHECK constraint failed: over_budget": Refused("over_budget"),
     "UNIQUE constraint failed: version.agent, version.number": Conflict(),
@@ -51,37 +51,15 @@ _CONSTRAINTS = {
 }
 
 
-class _Refusal(Exception):
-    def __init__(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-
-
-class _Member:
-    """One piece of work of a shared transaction, who waits for it, and what came of it."""
-
-    __slots__ = ("durable", "outcome", "waiting", "work")
-
-    def __init__(self, work: Callable[[], Any], durable: bool, waiting: "asyncio.Future[Any]") -> None:
-        self.work, self.durable, self.waiting = work, durable, waiting
-        self.outcome: Any = None
-
-    def answer(self) -> None:
-        if not self.waiting.done():
-            self.waiting.set_result(self.outcome)
-
-    def fail(self, error: BaseException) -> None:
-        if not self.waiting.done():
-            self.waiting.set_exception(error)
-
-
 def connect(path: Path, synchronous: str = "FULL", read_only: bool = False) -> apsw.Connection:
     """Open a connection as the ledger needs it. Raises InterlockError `ledger.unreadable`."""
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     try:
-        db = apsw.Connection(str(path), flags=flags)
-        db.set_busy_timeout(int(BUSY_SECONDS * 1000))
-        if not read_only:
-            db.execute("PRAGMA journal_mode = wal")
+        with _one_at_a_time(path.parent):
+            db = apsw.Connection(str(path), flags=flags)
+            db.set_busy_timeout(int(BUSY_SECONDS * 1000))
+            if not read_only:
+                db.execute("PRAGMA journal_mode = wal")
         db.execute(f"PRAGMA synchronous = {synchronous}")
         db.execute("PRAGMA recursive_triggers = ON")
         db.execute("PRAGMA foreign_keys = ON")
@@ -89,13 +67,27 @@ def connect(path: Path, synchronous: str = "FULL", read_only: bool = False) -> a
         db.execute("PRAGMA cache_size = -65536")
         db.execute("PRAGMA wal_autocheckpoint = 4000")
         db.execute("PRAGMA temp_store = memory")
-    except apsw.Error as error:
+    except (apsw.Error, OSError) as error:
         raise InterlockError("ledger.unreadable", file=str(path), why=str(error)) from None
     return db
 
 
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Keep others from opening a ledger in the folder: SQLite does not wait for its turn when two processes
+    change a fresh file to write-ahead logging, whatever its busy timeout."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _prepare(db: apsw.Connection, path: Path) -> None:
     """Make the tables of an empty file; refuse a file of another format."""
+    if db.pragma("user_version") == SCHEMA_FORMAT:
+        return
     db.execute("BEGIN IMMEDIATE")
     try:
         found = db.pragma("user_version")
@@ -117,17 +109,9 @@ class SqliteLedger:
         self.path = path
         self._db, self._clock, self._reach = db, clock, reach
         self._sql = queries("queries.sql")
+        self._reading = {name: sql for name, sql in self._sql.items() if sql.startswith("SELECT")}
         self._insert_step, self._move_head = self._sql["insert_step"], self._sql["move_head"]
-        self._waiting: list[_Member] = []
-        self._executed: list[_Member] = []
-        self._committing = False
-        self._commit_due = False
-        self._idle: asyncio.Event = asyncio.Event()
-        self._idle.set()
-        self._linger: asyncio.TimerHandle | None = None
-        self._busy_since: float | None = None
-        self._committer = ThreadPoolExecutor(1, "interlock-commit")
-        self._loop = asyncio.get_running_loop()
+        self._group = GroupCommit(db, path, clock, reach)
 
     @classmethod
     async def open(
@@ -163,9 +147,10 @@ class SqliteLedger:
 
     async def close(self) -> None:
         """Commit what waits and let go of the file."""
-        await self.flush()
-        self._committer.shutdown()
-        self._db.close()
+        try:
+            await self._group.close()
+        finally:
+            self._db.close()
 
     # Appending
 
@@ -178,24 +163,47 @@ class SqliteLedger:
         contents: Sequence[ContentRow] = (),
         durable: bool = True,
     ) -> Outcome:
-        """Write all or nothing; see `interlock.ledger.ledger.Ledger.append`."""
-        outcome: Outcome = await self._submit(lambda: self._write(writes, guards, rows, contents), durable)
+        """Write all or nothing; see `interlock.ledger.ledger.Ledger.append`.
+
+        Raises InterlockError `ledger.unwritable`, `ledger.busy`, or `ledger.not_text` for a value that no
+        database can hold as text.
+        """
+        at = self._clock.now()
+        if durable and not (writes or guards or rows or contents):
+            await self._group.flush()
+            return Appended((), at)
+        outcome: Outcome = await self._group.submit(
+            lambda: self._write(writes, guards, rows, contents, at), durable
+        )
         return outcome
 
     async def flush(self) -> None:
         """Wait until all that was accepted so far is on disk."""
-        if self._executed or self._waiting or self._committing:
-            await self._submit(lambda: None, durable=True)
+        await self._group.flush()
 
     def _write(
-        self, writes: Sequence[Write], guards: Sequence[Row], rows: Sequence[Row], contents: Sequence[ContentRow]
+        self,
+        writes: Sequence[Write],
+        guards: Sequence[Row],
+        rows: Sequence[Row],
+        contents: Sequence[ContentRow],
+        at: int,
     ) -> Outcome:
-        if contents:
-            self._db.executemany(self._sql["insert_content"], contents)
-        self._execute_rows(guards)
-        at = self._clock.now()
-        heads = tuple([self._write_stream(write, at) for write in writes])
-        self._execute_rows(rows)
+        """Do the statements of one append. `at` was read when it was submitted, so that doing them again gives
+        the same digests: others may have built on them."""
+        try:
+            if contents:
+                self._db.executemany(self._sql["insert_content"], contents)
+            self._execute_rows(guards)
+            heads = tuple([self._write_stream(write, at) for write in writes])
+            self._execute_rows(rows)
+        except apsw.ConstraintError as error:
+            outcome = _CONSTRAINTS.get(str(error))
+            if outcome is None:
+                raise
+            raise RefusalError(outcome) from None
+        except UnicodeEncodeError as error:
+            raise InterlockError("ledger.not_text", value=error.object) from None
         return Appended(heads, at)
 
     def _write_stream(self, write: Write, at: int) -> Head:
@@ -207,176 +215,45 @@ class SqliteLedger:
             when = at if when is None else when
             digest = link(stream, seq, kind, when, fence, encoded, previous)
             steps.append((stream, seq, kind, when, fence, encoded.decode(), previous, digest))
+        if not steps:
+            return Head(seq, digest)
         self._db.executemany(self._insert_step, steps)
         self._db.execute(self._move_head, (stream, seq, digest))
         for kind, body, when in write.drafts:
             self._execute_rows(projection.project(stream, kind, at if when is None else when, body))
         return Head(seq, digest)
 
-    def _execute_rows(self, rows: Any) -> None:
+    def _execute_rows(self, rows: Iterable[Row]) -> None:
         for query, values, refusal in rows:
             self._db.execute(self._sql[query], values)
             if refusal is not None and self._db.changes() == 0:
-                raise _Refusal(Refused(refusal))
+                raise RefusalError(Refused(refusal))
 
     def _head(self, stream: str) -> Head:
         found = self._db.execute(self._sql["head"], (stream,)).fetchone()
         return Head(*found) if found else Head()
 
-    # Sharing transactions
-
-    async def _submit(self, work: Callable[[], Any], durable: bool) -> Any:
-        member = _Member(work, durable, self._loop.create_future())
-        self._waiting.append(member)
-        if not self._committing:
-            self._execute_waiting()
-        return await member.waiting
-
-    def _execute_waiting(self) -> None:
-        while self._waiting:
-            if not self._begin():
-                return
-            member = self._waiting.pop(0)
-            if self._execute(member):
-                self._executed.append(member)
-                if not member.durable:
-                    member.answer()
-        if any(member.durable for member in self._executed):
-            if not self._commit_due:
-                self._commit_due = True
-                self._loop.call_soon(self._commit)
-        elif self._executed and self._linger is None:
-            self._linger = self._loop.call_later(LINGER, self._commit)
-
-    def _begin(self) -> bool:
-        if self._db.in_transaction:
-            return True
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-        except apsw.BusyError:
-            self._wait_for_turn()
-            return False
-        except apsw.Error as error:
-            self._fail_waiting(error)
-            return False
-        self._busy_since = None
-        return True
-
-    def _wait_for_turn(self) -> None:
-        """Another process is writing: try again shortly, without blocking the loop; give up after a minute."""
-        now = self._loop.time()
-        self._busy_since = self._busy_since or now
-        if now - self._busy_since > BUSY_SECONDS:
-            self._busy_since = None
-            self._fail_waiting(apsw.BusyError("another process holds the file"))
-            return
-        pause = 0.0005 + self._clock.random_bytes(1)[0] / 255 * min(0.02, 0.001 + (now - self._busy_since) / 4)
-        self._loop.call_later(pause, self._resume)
-
-    def _resume(self) -> None:
-        if self._waiting and not self._committing:
-            self._execute_waiting()
-
-    def _fail_waiting(self, error: apsw.Error) -> None:
-        members, self._waiting = self._waiting, []
-        for member in members:
-            member.fail(_unwritable(self.path, error))
-
-    def _execute(self, member: _Member) -> bool:
-        """Do one member's work in its savepoint. False when it failed, and its waiter knows."""
-        self._db.execute("SAVEPOINT member")
-        try:
-            member.outcome = member.work()
-        except _Refusal as refusal:
-            member.outcome = refusal.outcome
-            self._undo_member()
-        except apsw.ConstraintError as error:
-            outcome = _CONSTRAINTS.get(str(error))
-            self._undo_member()
-            if outcome is None:
-                member.fail(_unwritable(self.path, error))
-                return False
-            member.outcome = outcome
-        except apsw.Error as error:
-            self._undo_or_retry_group()
-            member.fail(_unwritable(self.path, error))
-            return False
-        except BaseException as error:
-            self._undo_member()
-            member.fail(error)
-            return False
-        else:
-            self._db.execute("RELEASE member")
-        return True
-
-    def _undo_member(self) -> None:
-        self._db.execute("ROLLBACK TO member")
-        self._db.execute("RELEASE member")
-
-    def _undo_or_retry_group(self) -> None:
-        """After an unexpected error SQLite may have rolled back the whole group, not this member alone."""
-        if self._db.in_transaction:
-            self._undo_member()
-            return
-        members, self._executed = self._executed, []
-        self._retry_one_by_one(members)
-
-    def _retry_one_by_one(self, members: Sequence[_Member]) -> None:
-        for member in members:
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-                kept = self._execute(member)
-                if self._db.in_transaction:
-                    self._db.execute("COMMIT")
-                if kept:
-                    member.answer()
-            except apsw.Error as error:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                member.fail(_unwritable(self.path, error))
-
-    def _commit(self) -> None:
-        self._commit_due = False
-        if self._linger is not None:
-            self._linger.cancel()
-            self._linger = None
-        if self._committing or not self._db.in_transaction:
-            return
-        self._committing = True
-        self._idle.clear()
-        members, self._executed = self._executed, []
-        self._reach("append.before_commit")
-        done = self._committer.submit(self._db.execute, "COMMIT")
-        done.add_done_callback(lambda future: self._loop.call_soon_threadsafe(self._committed, members, future))
-
-    def _committed(self, members: list[_Member], future: Any) -> None:
-        self._committing = False
-        error = future.exception()
-        if error is None:
-            self._reach("append.after_commit")
-            for member in members:
-                member.answer()
-        else:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            self._retry_one_by_one(members)
-        self._idle.set()
-        if self._waiting:
-            self._execute_waiting()
-
     # Reading
 
     async def query(self, name: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Give the rows of a named query that only reads; sees what this process has not committed yet."""
-        while self._committing:
-            await self._idle.wait()
-        sql = self._sql[name]
-        if sql.lstrip().upper().startswith(WRITES):
+        """Give the rows of a named query that only reads; sees what this process has not committed yet.
+
+        Raises InterlockError `ledger.unreadable`, `ledger.busy`, `ledger.not_text` or `ledger.query_writes`.
+        """
+        sql = self._reading.get(name)
+        if sql is None:
             raise InterlockError("ledger.query_writes", name=name)
-        try:
-            return self._db.execute(sql, values).fetchall()
-        except apsw.Error as error:
-            raise InterlockError("ledger.unreadable", file=str(self.path), why=str(error)) from None
+        for _ in range(int(BUSY_SECONDS / BUSY_PAUSE)):
+            await self._group.settled()
+            try:
+                return self._db.execute(sql, values).fetchall()
+            except apsw.BusyError:
+                await asyncio.sleep(BUSY_PAUSE)  # another process is recovering the log of one that died
+            except UnicodeEncodeError as error:
+                raise InterlockError("ledger.not_text", value=error.object) from None
+            except (apsw.Error, UnicodeDecodeError) as error:
+                raise InterlockError("ledger.unreadable", file=str(self.path), why=str(error)) from None
+        raise InterlockError("ledger.busy", file=str(self.path), seconds=int(BUSY_SECONDS))
 
     async def read(self, stream: str, after: int = 0, limit: int = 1000) -> list[Step]:
         """Give up to `limit` steps of a stream, from the one after number `after`."""
@@ -396,23 +273,24 @@ class SqliteLedger:
 
     async def verify(self, stream: str | None = None) -> AsyncIterator[Finding]:
         """Give what does not fit; see `interlock.ledger.verify`."""
-        from interlock.ledger.verify import findings  # noqa: PLC0415  it opens ledgers itself
-
-        async for finding in findings(self, stream):
+        await self.flush()
+        async for finding in findings(self.path, stream):
             yield finding
 
     # Leases
 
     async def claim(self, worker: str, limit: int, lease_ms: int) -> list[Claimed]:
         """Take up to `limit` runs that nobody holds, each by a step whose number is the fence."""
-        claimed: list[Claimed] = await self._submit(lambda: self._claim(worker, limit, lease_ms), durable=True)
+        claimed: list[Claimed] = await self._group.submit(
+            lambda: self._claim(worker, limit, lease_ms), durable=True
+        )
         if claimed:
             self._reach("run.claimed")
         return claimed
 
     def _claim(self, worker: str, limit: int, lease_ms: int) -> list[Claimed]:
         now = self._clock.now()
-        free = self._db.execute(self._sql["free_leases"], (now, limit)).fetchall()
+        free: list[Any] = self._db.execute(self._sql["free_leases"], (now, limit)).fetchall()
         claimed = []
         for run, fence, before in free:
             head = self._head(run)
@@ -425,18 +303,13 @@ class SqliteLedger:
 
     async def renew(self, worker: str, lease_ms: int) -> None:
         """Prolong all leases of a worker."""
-        await self._submit(
-            lambda: self._execute_rows([Row("renew_leases", (self._clock.now() + lease_ms, worker))]), durable=False
+        await self._group.submit(
+            lambda: self._execute_rows([Row("renew_leases", (self._clock.now() + lease_ms, worker))]),
+            durable=False,
         )
 
     async def release(self, run: str, fence: int) -> None:
         """Give a run back, unless somebody else has it by now."""
-        await self._submit(lambda: self._execute_rows([Row("release_lease", (run, fence))]), durable=True)
-
-    async def free_worker(self, worker: str) -> None:
-        """Free the runs of a worker that is known to be dead."""
-        await self._submit(lambda: self._execute_rows([Row("free_leases_of_worker", (worker,))]), durable=True)
-
-
-def _unwritable(path: Path, error: apsw.Error) -> InterlockError:
-    return InterlockError("ledger.unwritable", file=str(path), why=str(error) or type(error).__name__)
+        await self._group.submit(
+            lambda: self._execute_rows([Row("release_lease", (run, fence))]), durable=True
+        )

@@ -1,15 +1,16 @@
 """A verification: reads a ledger as it lies on disk and names what does not fit (RN-2).
 
 It works on a connection of its own, inside one read transaction, and takes every text as raw bytes, so that
-damage which no longer is text is named like any other.
+damage which no longer is text is named like any other. Of each stream it names the first step that does not
+fit: what follows that one cannot be judged.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from itertools import groupby, islice
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
@@ -18,13 +19,15 @@ from interlock.ledger.ledger import Finding
 from interlock.ledger.sql import queries, text_of
 from interlock.ledger.step import BEGINNING, link
 
-if TYPE_CHECKING:
-    from interlock.ledger.sqlite import SqliteLedger
+__all__ = ["findings"]
 
-__all__ = ["content_digests", "findings"]
+BATCH = 64
+"""How many findings are handed over at once; a sound ledger is read in one go."""
 
-RAW = """SELECT CAST(stream AS BLOB), seq, CAST(kind AS BLOB), at, fence, CAST(body AS BLOB), previous, digest
-FROM step {where} ORDER BY stream, seq"""
+NEXT = "SELECT CAST(min({column}) AS BLOB) FROM {table} WHERE {column} {beyond} CAST(? AS TEXT)"
+HEAD = "SELECT seq, digest FROM stream WHERE id = CAST(? AS TEXT)"
+STEPS = """SELECT seq, CAST(kind AS BLOB), at, fence, CAST(body AS BLOB), previous, digest
+FROM step WHERE stream = CAST(? AS TEXT) ORDER BY seq"""
 SUBJECT = {
     "run": "id",
     "task": "id",
@@ -36,30 +39,34 @@ SUBJECT = {
     "stopped": "scope",
 }
 """The column of each projected table that names the stream its rows come from."""
-BATCH = 64
 
-RawStep = tuple[bytes, int, bytes, int, int, bytes, bytes, bytes]
+MISFITS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+"""What comes of values that have another type or form than they were written with."""
 
 
-async def findings(ledger: "SqliteLedger", stream: str | None) -> AsyncIterator[Finding]:
+async def findings(path: Path, stream: str | None) -> AsyncIterator[Finding]:
     """Give what does not fit in a stream, or anywhere, without holding up the event loop."""
-    await ledger.flush()
-    found = _findings(ledger.path, stream)
-    while batch := await asyncio.to_thread(lambda: list(islice(found, BATCH))):
-        for finding in batch:
-            yield finding
-
-
-def _findings(path: Path, stream: str | None) -> Iterator[Finding]:
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    rebuilt = apsw.Connection("")
-    rebuilt.execute(text_of("sqlite_schema.sql"))
-    rebuilt.execute("BEGIN")
+    found = _findings(path, stream)
     try:
+        while batch := await asyncio.to_thread(lambda: list(islice(found, BATCH))):
+            for finding in batch:
+                yield finding
+    finally:
+        found.close()
+
+
+def _findings(path: Path, stream: str | None) -> Generator[Finding, None, None]:
+    rebuilt = apsw.Connection("")
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error as error:
+        yield Finding("unreadable", stream or "*", detail=str(error))
+        return
+    try:
+        rebuilt.execute(text_of("sqlite_schema.sql"))
+        rebuilt.execute("BEGIN")
         db.execute("BEGIN")
-        if stream is None:
-            yield from _page_findings(db)
-        yield from _stream_findings(db, rebuilt, stream)
+        yield from Verification(db, rebuilt, stream).findings()
     except apsw.Error as error:
         yield Finding("unreadable", stream or "*", detail=str(error))
     finally:
@@ -67,100 +74,170 @@ def _findings(path: Path, stream: str | None) -> Iterator[Finding]:
         db.close()
 
 
-def _page_findings(db: apsw.Connection) -> Iterator[Finding]:
-    for (said,) in db.execute("PRAGMA quick_check(20)"):
-        if said != "ok":
-            yield Finding("damaged_file", "*", detail=said)
+class Verification:
+    """One pass over a ledger. `rebuilt` is an empty ledger's database, which takes what the steps project."""
 
+    def __init__(self, db: apsw.Connection, rebuilt: apsw.Connection, stream: str | None) -> None:
+        self._db, self._rebuilt, self._stream = db, rebuilt, stream
+        self._sql = queries("queries.sql")
+        self._bad: set[str] = set()
 
-def _stream_findings(db: apsw.Connection, rebuilt: apsw.Connection, stream: str | None) -> Iterator[Finding]:
-    where, values = ("", ()) if stream is None else ("WHERE stream = ?", (stream,))
-    seen: set[bytes] = set()
-    bad: set[str] = set()
-    heads = {
-        name: (seq, digest)
-        for name, seq, digest in db.execute(
-            f"SELECT CAST(id AS BLOB), seq, digest FROM stream {where.replace('stream =', 'id =')}", values
-        )
-    }
-    for name, steps in groupby(db.execute(RAW.format(where=where), values), key=lambda step: step[0]):
-        seen.add(name)
-        shown = name.decode(errors="backslashreplace")
-        wrong = list(_chain_findings(shown, steps, heads.get(name), rebuilt))
-        if wrong:
-            bad.add(shown)
-            yield from wrong
-    for name in heads.keys() - seen:
-        bad.add(name.decode(errors="backslashreplace"))
-        yield Finding("missing", name.decode(errors="backslashreplace"), 1)
-    if stream is not None and not seen and not heads:
-        yield Finding("no_such_stream", stream)
-    yield from _projection_findings(db, rebuilt, stream, bad)
+    def findings(self) -> Iterator[Finding]:
+        """Give what does not fit: the file, then each stream, then what was projected from them."""
+        if self._stream is None:
+            yield from self._page_findings()
+            streams = self._all_streams_findings()
+        else:
+            streams = self._stream_findings(self._stream.encode(errors="surrogatepass"))
+        for finding in streams:
+            self._bad.add(finding.stream)
+            yield finding
+        if "*" not in self._bad:
+            for table in projection.PROJECTED:
+                yield from self._projection_findings(table)
 
-
-def _chain_findings(
-    stream: str, steps: Iterator[RawStep], head: tuple[int, bytes] | None, rebuilt: apsw.Connection
-) -> Iterator[Finding]:
-    """Give the first step of a stream that does not fit. What comes after it cannot be judged."""
-    last, previous = 0, BEGINNING
-    for _, seq, kind, at, fence, body, named, digest in steps:
-        if seq != last + 1:
-            yield Finding("missing", stream, last + 1)
-            return
+    def _page_findings(self) -> Iterator[Finding]:
         try:
-            fits = digest == link(stream, seq, kind.decode(), at, fence, body, named)
-            parsed = json.loads(body) if fits else None
-        except ValueError:
+            for (said,) in self._db.execute("PRAGMA quick_check(20)"):
+                if said != "ok":
+                    yield Finding("damaged_file", "*", detail=said)
+        except apsw.Error as error:
+            yield Finding("damaged_file", "*", detail=str(error))
+
+    def _all_streams_findings(self) -> Iterator[Finding]:
+        """Go through the streams that have a head, then through those that have steps and no head."""
+        for table, column in (("stream", "id"), ("step", "stream")):
+            name = b""
+            try:
+                for name in self._names(table, column):
+                    if table == "stream" or self._db.execute(HEAD, (name,)).fetchone() is None:
+                        yield from self._stream_findings(name)
+            except apsw.Error as error:
+                yield Finding("unreadable", "*", detail=f"{table} > {_shown(name)}: {error}")
+
+    def _names(self, table: str, column: str) -> Iterator[bytes]:
+        name, beyond = b"", ">="
+        while True:
+            sql = NEXT.format(table=table, column=column, beyond=beyond)
+            found: Any = self._db.execute(sql, (name,)).fetchall()[0][0]
+            if found is None:
+                return
+            if beyond == ">" and found <= name:
+                raise apsw.CorruptError("names out of order")
+            name, beyond = found, ">"
+            yield name
+
+    def _stream_findings(self, name: bytes) -> Iterator[Finding]:
+        stream, last = _shown(name), 0
+        try:
+            head = self._db.execute(HEAD, (name,)).fetchone()
+            chain = Chain(stream)
+            for row in self._db.execute(STEPS, (name,)):
+                problem = chain.take(*row)
+                if problem is None:
+                    problem = self._project(chain)
+                last = chain.seq
+                if problem is not None:
+                    yield problem
+                    return
+            yield from chain.end(head)
+        except apsw.Error as error:
+            yield Finding("unreadable", stream, last + 1, str(error))
+
+    def _project(self, chain: "Chain") -> Finding | None:
+        try:
+            for row in projection.project(chain.stream, chain.kind, chain.at, chain.body):
+                self._rebuilt.execute(self._sql[row.query], row.values)
+        except (*MISFITS, apsw.Error) as error:
+            return Finding("malformed", chain.stream, chain.seq, f"{type(error).__name__}: {error}")
+        return None
+
+    def _projection_findings(self, table: str) -> Iterator[Finding]:
+        columns = list(self._rebuilt.execute(f"PRAGMA table_info({table})"))
+        subject = [column[1] for column in columns].index(SUBJECT[table])
+        keys = sum(1 for column in columns if column[5])
+        raw = [f"CAST({name} AS BLOB)" if kind == "TEXT" else name for _, name, kind, *_ in columns]
+        where = "" if self._stream is None else f"WHERE {SUBJECT[table]} = CAST(? AS TEXT)"
+        order = ", ".join(name for _, name, *_ in columns[:keys])
+        select = f"SELECT {', '.join(raw)} FROM {table} {where} ORDER BY {order}"
+        values = () if self._stream is None else (self._stream.encode(errors="surrogatepass"),)
+        try:
+            for row in differences(
+                self._db.execute(select, values), self._rebuilt.execute(select, values), keys
+            ):
+                stream = _shown(row[subject])
+                if stream not in self._bad:
+                    self._bad.add(stream)
+                    yield Finding("projection", stream, detail=table)
+        except apsw.Error as error:
+            yield Finding("unreadable", self._stream or "*", detail=f"{table}: {error}")
+
+
+class Chain:
+    """The steps of one stream, taken in order: each must fit itself and continue the one before it."""
+
+    def __init__(self, stream: str) -> None:
+        self.stream = stream
+        self.seq, self.digest = 0, BEGINNING
+        self.kind, self.at = "", 0
+        self.body: Any = None
+
+    def take(
+        self, seq: int, kind: bytes, at: int, fence: int, body: bytes, previous: bytes, digest: bytes
+    ) -> Finding | None:
+        """Take the next step as it lies on disk; gives what is wrong with it."""
+        if isinstance(seq, int) and seq > self.seq + 1:
+            return Finding("missing", self.stream, self.seq + 1)
+        try:
+            fits = digest == link(self.stream, seq, kind.decode(), at, fence, body, previous)
+        except MISFITS:
             fits = False
-        if not fits:
-            yield Finding("changed", stream, seq)
-            return
-        if named != previous:
-            yield Finding("relinked", stream, seq)
-            return
-        _project(rebuilt, stream, kind.decode(), at, parsed)
-        last, previous = seq, digest
-    if head is None:
-        yield Finding("head", stream, last)
-    elif last < head[0]:
-        yield Finding("missing", stream, last + 1)
-    elif head != (last, previous):
-        yield Finding("head", stream, last)
+        if not fits or seq != self.seq + 1:
+            return Finding("changed", self.stream, seq if isinstance(seq, int) else self.seq + 1)
+        if previous != self.digest:
+            return Finding("relinked", self.stream, seq)
+        try:
+            self.body = json.loads(body)
+        except MISFITS as error:
+            return Finding("malformed", self.stream, seq, str(error))
+        self.seq, self.digest, self.kind, self.at = seq, digest, kind.decode(), at
+        return None
+
+    def end(self, head: tuple[int, bytes] | None) -> Iterator[Finding]:
+        """Compare where the stream ends with where it is recorded to end."""
+        if head is None and self.seq == 0:
+            yield Finding("no_such_stream", self.stream)
+        elif head is not None and isinstance(head[0], int) and head[0] > self.seq:
+            yield Finding("missing", self.stream, self.seq + 1)
+        elif head != (self.seq, self.digest):
+            yield Finding("head", self.stream, self.seq)
 
 
-def _project(rebuilt: apsw.Connection, stream: str, kind: str, at: int, body: Any) -> None:
-    sql = queries("queries.sql")
-    for row in projection.project(stream, kind, at, body):
-        rebuilt.execute(sql[row.query], row.values)
+def differences(
+    real: Iterable[tuple[Any, ...]], wanted: Iterable[tuple[Any, ...]], keys: int
+) -> Iterator[tuple[Any, ...]]:
+    """Give the rows that only one side has; both come in the order of their first `keys` columns."""
+    left, right = iter(real), iter(wanted)
+    row, other = next(left, None), next(right, None)
+    while row is not None or other is not None:
+        place = None if row is None else _order(row[:keys])
+        other_place = None if other is None else _order(other[:keys])
+        if row is None or (other_place is not None and place is not None and other_place < place):
+            yield other or ()
+            other = next(right, None)
+        elif other is None or place != other_place:
+            yield row
+            row = next(left, None)
+        else:
+            if row != other:
+                yield row
+            row, other = next(left, None), next(right, None)
 
 
-def _projection_findings(
-    db: apsw.Connection, rebuilt: apsw.Connection, stream: str | None, bad: set[str]
-) -> Iterator[Finding]:
-    for table in projection.PROJECTED:
-        subject = SUBJECT[table]
-        select = f"SELECT * FROM {table}" + (f" WHERE {subject} = ?" if stream is not None else "")
-        values = (stream,) if stream is not None else ()
-        position = [column[1] for column in db.execute(f"PRAGMA table_info({table})")].index(subject)
-        real, wanted = set(db.execute(select, values)), set(rebuilt.execute(select, values))
-        for row in sorted(real ^ wanted, key=repr):
-            if row[position] not in bad:
-                bad.add(row[position])
-                yield Finding("projection", str(row[position]), detail=table)
+def _order(key: tuple[Any, ...]) -> list[tuple[bool, bool, Any]]:
+    """SQLite's order of values: nothing, then numbers, then bytes."""
+    return [(value is not None, isinstance(value, bytes), value) for value in key]
 
 
-def content_digests(kind: str, body: dict[str, Any]) -> Iterator[str]:
-    """Give the digests of all content that a step's body names, at whatever depth."""
-    for key, value in body.items():
-        if key in CONTENT_KEYS and isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            yield from content_digests(kind, value)
-        elif isinstance(value, list):
-            for item in value:
-                if isinstance(item, dict):
-                    yield from content_digests(kind, item)
-
-
-CONTENT_KEYS = frozenset({"digest", "input", "snapshot", "answer", "result", "arguments_content", "spec", "detail", "texts", "list"})
-"""The keys of step bodies under which the digest of stored content stands."""
+def _shown(name: Any) -> str:
+    return name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name)

@@ -5,7 +5,7 @@ stored once, as the artifact.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from interlock import canonical
@@ -14,7 +14,7 @@ from interlock.errors import InterlockError
 from interlock.ledger.content_store import ContentStore
 from interlock.ledger.ledger import ContentRow
 
-__all__ = ["StoredAnswer", "load_answer", "store_answer"]
+__all__ = ["StoredAnswer", "load_answer", "named_by_answer", "store_answer"]
 
 LONG = 1024
 """A text of this many characters or more is cut out."""
@@ -79,6 +79,13 @@ async def load_answer(contents: ContentStore, digest: str) -> StoredAnswer:
     return StoredAnswer(
         form["text"], tuple(_call(call, values[call["id"]]) for call in form["calls"]), values
     )
+
+
+def named_by_answer(data: bytes) -> Iterator[tuple[str, str]]:
+    """Give what a stored answer names, as `interlock.ledger.content_check` asks for it: what was cut out."""
+    for call in json.loads(data)["calls"]:
+        for _, digest in call.get("cut", ()):
+            yield "cut", digest
 
 
 def _call(form: dict[str, Any], value: Any) -> Call:

@@ -7,7 +7,7 @@ bytes come back without going through any library again.
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from interlock.errors import InterlockError
 from interlock.ledger.content_store import ContentStore
 from interlock.ledger.ledger import ContentRow
 
-__all__ = ["Snapshot", "SnapshotKeeper", "load"]
+__all__ = ["Snapshot", "SnapshotKeeper", "load", "named_by_manifest"]
 
 COMPLETE_EVERY = 32
 INLINE = 1024
@@ -115,3 +115,14 @@ async def _part(contents: ContentStore, form: str | dict[str, str]) -> bytes:
     if "text" in form:
         return form["text"].encode()
     return base64.b64decode(form["base64"])
+
+
+def named_by_manifest(data: bytes) -> Iterator[tuple[str, str]]:
+    """Give what a manifest names, as `interlock.ledger.content_check` asks for it: the manifest that it
+    extends, and the parts that are content of their own."""
+    manifest = json.loads(data)
+    if "base" in manifest:
+        yield "snapshot", manifest["base"]
+    for form in manifest["parts"]:
+        if isinstance(form, str):
+            yield "part", form

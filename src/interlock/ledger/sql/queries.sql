@@ -19,10 +19,6 @@ SELECT id, seq, digest FROM stream WHERE id > ? ORDER BY id LIMIT ?;
 -- name: stream_by_id
 SELECT seq, digest FROM stream WHERE id = ?;
 
--- name: step_streams_after
--- The next stream that has a step, whatever the heads say.
-SELECT min(stream) FROM step WHERE stream > ?;
-
 -- name: insert_content
 INSERT INTO content (digest, company, size, form, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 

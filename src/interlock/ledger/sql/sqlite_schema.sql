@@ -30,12 +30,13 @@ BEGIN
           (SELECT digest FROM step WHERE stream = NEW.stream AND seq = NEW.seq - 1));
 END;
 
--- After its opening, only the holder of a run's lease writes its trail.
+-- After its opening, only the holder of a run's lease writes its trail. A lease that was given back, or freed
+-- from a dead worker, has no holder until somebody claims the run.
 CREATE TRIGGER step_of_a_run_is_fenced BEFORE INSERT ON step
 WHEN NEW.seq > 1 AND substr(NEW.stream, 1, 4) = 'run_'
 BEGIN
   SELECT RAISE(ABORT, 'fenced')
-  WHERE NEW.fence IS NOT (SELECT fence FROM lease WHERE run = NEW.stream);
+  WHERE NOT EXISTS (SELECT 1 FROM lease WHERE run = NEW.stream AND fence = NEW.fence AND worker IS NOT NULL);
 END;
 
 -- Content by its keyed digest. `form`: 0 as it is, 1 compressed (zlib), 2 in the object store.

@@ -1,0 +1,128 @@
+"""A ledger under test: how to open one, fill it, and meddle with its file from outside."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from interlock.fault import Reach, nothing
+from interlock.ledger.ledger import Appended, Finding, Row, Write
+from interlock.ledger.sqlite import SqliteLedger
+from interlock.ledger.step import Draft, Head
+from interlock.testing import MovableClock
+
+LEASE = 30_000
+
+
+def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run an asynchronous test in an event loop of its own; one that hangs fails."""
+
+    @wraps(test)
+    def run(*arguments: Any, **named: Any) -> None:
+        async def bounded() -> None:
+            await asyncio.wait_for(test(*arguments, **named), 60)
+
+        asyncio.run(bounded())
+
+    return run
+
+
+@dataclass
+class SqliteStore:
+    """Where the ledgers of one test lie, when they lie in an SQLite file."""
+
+    folder: Path
+    clock: MovableClock = field(default_factory=MovableClock)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "ledger.db"
+
+    @asynccontextmanager
+    async def open(self, reach: Reach = nothing) -> AsyncIterator[SqliteLedger]:
+        ledger = await SqliteLedger.open(self.path, clock=self.clock, reach=reach)
+        try:
+            yield ledger
+        finally:
+            await ledger.close()
+
+    def outside(self) -> apsw.Connection:
+        """A connection of somebody else's, with the settings that SQLite has by default."""
+        return apsw.Connection(str(self.path))
+
+    def meddle(self, *statements: str) -> None:
+        """Change the file as somebody would who drops what protects it."""
+        db = self.outside()
+        for (trigger,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+            db.execute(f"DROP TRIGGER {trigger}")
+        db.execute("PRAGMA ignore_check_constraints = ON")
+        for statement in statements:
+            db.execute(statement)
+        db.close()
+
+
+STORES = {"sqlite": SqliteStore}
+
+
+def note(number: int = 1, **more: Any) -> Draft:
+    return Draft("noted", {"n": number, **more})
+
+
+async def write(ledger: SqliteLedger, stream: str, *drafts: Draft, after: Head | None = None) -> Head:
+    """Append to one stream, and give its new head."""
+    outcome = await ledger.append((Write(stream, after, drafts),))
+    assert isinstance(outcome, Appended), outcome
+    return outcome.heads[0]
+
+
+def opening(run: str, cause: str | None = None, version: int = 1) -> Draft:
+    """The opening step of a run, with what is projected from it."""
+    task = run.replace("run_", "task_")
+    opened_by = {"kind": "event", "run": "run_0", "cause": cause} if cause else {"kind": "person"}
+    return Draft(
+        "run.opened",
+        {
+            "format": 1,
+            "agent": "triage@acme/platform",
+            "version": version,
+            "scope": "acme/platform",
+            "opened_by": opened_by,
+            "task": {"id": task, "root": task},
+            "chain": {"root_run": run, "hop": 0},
+        },
+    )
+
+
+async def queue(ledger: SqliteLedger, *runs: str) -> None:
+    """Open runs that nobody holds yet."""
+    for run in runs:
+        lease = Row("insert_lease", (run, None, 0, 0))
+        assert isinstance(
+            await ledger.append((Write(run, Head(), (opening(run),)),), guards=(lease,)), Appended
+        )
+
+
+async def whole_run(ledger: SqliteLedger, run: str) -> None:
+    """A run from its opening to its closing, with its task and an artifact."""
+    task = run.replace("run_", "task_")
+    await queue(ledger, run)
+    owned = Draft("task.opened", {"root": task, "owner": "triage@acme/platform", "run": run})
+    await write(ledger, task, owned)
+    claimed = (await ledger.claim("worker", 1, LEASE))[0]
+    assert claimed.run == run
+    artifact = {"name": "cause", "digest": "ab" * 32, "size": 3, "media": "text/plain", "labels": ["pii"]}
+    closing = Draft("run.closed", {"status": "finished", "artifacts": [artifact]})
+    head = (await ledger.read(run))[-1].head
+    outcome = await ledger.append(
+        (Write(run, head, (note(1), closing), claimed.fence),), rows=(Row("end_lease", (run, claimed.fence)),)
+    )
+    assert isinstance(outcome, Appended)
+
+
+async def found(ledger: SqliteLedger, stream: str | None = None) -> list[Finding]:
+    return [finding async for finding in ledger.verify(stream)]
