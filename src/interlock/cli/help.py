@@ -40,7 +40,10 @@ class HelpPage:
         if not panel.entries:
             return
         kind = "commands" if panel.format == "command" else "parameters"
-        self._write(console, say(f"cli.{kind}", self._language))
+        named = kind == "parameters" and any(
+            label.startswith("-") for label in panel.entries[0].display_labels
+        )
+        self._write(console, say("cli.options" if named else f"cli.{kind}", self._language))
         for entry in panel.entries:
             self._entry(console, entry, kind)
         self._write(console)

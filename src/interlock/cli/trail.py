@@ -13,6 +13,8 @@ from interlock.runtime import Runtime
 __all__ = ["show_trail", "trail"]
 
 RECENT = 20
+SHOWN = 500
+BESIDE = " " * 19
 
 
 def trail(
@@ -37,7 +39,7 @@ async def _trail(run: str | None, follow: bool, options: Options) -> int:
         while follow and not (steps and steps[-1].kind == "run.closed"):
             async for step in runtime.installation.ledger.follow(name, steps[-1].seq):
                 steps.append(step)
-                _lines(steps, terminal, step.seq)
+                await _lines(runtime, steps, terminal, step.seq)
         terminal.data([_form(step) for step in steps])
     return DONE
 
@@ -58,19 +60,32 @@ async def show_trail(runtime: Runtime, run: str, terminal: Terminal) -> list[Ste
     opening = steps[0].body
     terminal.tell("cli.trail.title", run=run, agent=opening["agent"], version=opening["version"])
     terminal.tell("cli.trail.task", task=opening["task"]["id"], root=opening["task"]["root"])
-    _lines(steps, terminal, 1)
+    await _lines(runtime, steps, terminal, 1)
     return steps
 
 
-def _lines(steps: list[Step], terminal: Terminal, since: int) -> None:
+async def _lines(runtime: Runtime, steps: list[Step], terminal: Terminal, since: int) -> None:
     last = 0
     for line in story_of(steps):
         if line.seq < since:
             continue
-        start = f"{line.seq:>4}  +{line.after_ms / 1000:8.3f} s  " if line.seq != last else " " * 19
+        start = f"{line.seq:>4}  +{line.after_ms / 1000:8.3f} s  " if line.seq != last else BESIDE
+        if line.seq != last and last:
+            await _said(runtime, steps[last - 1], terminal)
         last = line.seq
         mark = ("", "  · ", "      → ")[line.depth]
         terminal.line(f"{start}{mark}{terminal.say(line.text)}")
+    if last:
+        await _said(runtime, steps[last - 1], terminal)
+
+
+async def _said(runtime: Runtime, step: Step, terminal: Terminal) -> None:
+    """Write the end of what a tool, a provider or the platform said when something failed."""
+    if step.kind == "tool.judged" or terminal.as_json or "detail" not in step.body:
+        return
+    said = (await runtime.installation.contents.read(step.body["detail"])).decode().rstrip()
+    if said:
+        terminal.line(f"{BESIDE}    “{said[-SHOWN:].splitlines()[-1].strip()}”")
 
 
 def _form(step: Step) -> dict[str, Any]:

@@ -32,9 +32,9 @@ async def _verify(run: str | None, options: Options) -> int:
 
 async def _stream(runtime: Runtime, name: str | None) -> str | None:
     """A run may be named by the beginning of its id; other streams are named in full."""
-    if name is None or "@" in name or name.startswith("task_"):
+    if name is None or (name.isprintable() and ("@" in name or name.startswith("task_"))):
         return name
-    if await runtime.installation.ledger.query("stream_by_id", name):
+    if name.isprintable() and await runtime.installation.ledger.query("stream_by_id", name):
         return name
     return await runtime.find_run(name)
 
@@ -59,10 +59,10 @@ async def show_findings(runtime: Runtime, stream: str | None, terminal: Terminal
 
 
 def said(finding: Finding, terminal: Terminal) -> str:
-    """Put a finding into words."""
+    """Put a finding into words. Content that no step names has no stream to be named by."""
+    problem = finding.problem.replace(".", "_")
+    if problem.startswith("content_") and finding.stream == "*":
+        problem = f"kept_{problem}"
     return terminal.say(
-        f"cli.finding.{finding.problem.rpartition('.')[2]}",
-        stream=finding.stream,
-        seq=finding.seq,
-        detail=finding.detail,
+        f"cli.finding.{problem}", stream=finding.stream, seq=finding.seq, detail=finding.detail
     )
