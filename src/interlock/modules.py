@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -85,13 +86,22 @@ def _load_file(path: Path) -> ModuleType:
 
 def _code_digest(folder: Path) -> str:
     root = folder.resolve()
-    found = {
-        Path(file).resolve()
-        for module in list(sys.modules.values())
-        if (file := getattr(module, "__file__", None)) and Path(file).resolve().is_relative_to(root)
-    }
     code = hashlib.sha256()
-    for path in sorted(found):
+    for path in sorted(_own_files(root)):
         code.update(f"{path.relative_to(root)}\n".encode())
         code.update(hashlib.sha256(path.read_bytes()).digest())
     return code.hexdigest()
+
+
+def _own_files(root: Path) -> set[Path]:
+    """Give the loaded files below `root`, without those of a Python environment that lies there, too: which of
+    its modules are loaded depends on the command."""
+    python = Path(sys.prefix).resolve()
+    resolved = cache(Path.resolve)  # a resolution costs some 50 µs, and hundreds of files lie in few folders
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    found = (resolved(path.parent) / path.name for path in map(Path, filter(None, files)))
+    return {
+        path
+        for path in found
+        if path.is_relative_to(root) and not (path.is_relative_to(python) and python.is_relative_to(root))
+    }

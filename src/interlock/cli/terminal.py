@@ -1,19 +1,20 @@
 """A terminal: what a command writes to, in words or as JSON, and the options that every command has."""
 
-import asyncio
 import json
 import os
 import sys
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from interlock.catalogue import say
 from interlock.errors import InterlockError
-from interlock.runtime import Runtime, find_folder
+
+if TYPE_CHECKING:
+    from interlock.runtime import Runtime
 
 __all__ = ["DONE", "FOUND", "NOT_DONE", "WRONG_INPUT", "Options", "Terminal", "perform", "printable"]
 
@@ -97,8 +98,10 @@ class Options:
         arguments = [f"--lang={self.lang}"] if self.lang else []
         return Terminal(chosen_language(arguments), self.as_json)
 
-    async def runtime(self, *, read_only: bool = False) -> Runtime:
+    async def runtime(self, *, read_only: bool = False) -> "Runtime":
         """Open the installation: in the folder named, or the nearest one upwards from here."""
+        from interlock.runtime import Runtime, find_folder  # not needed for help, which is to come at once
+
         folder = self.folder or find_folder(Path.cwd())
         home = self.home or (Path(os.environ["INTERLOCK_HOME"]) if "INTERLOCK_HOME" in os.environ else None)
         return await Runtime.open(folder, home=home, read_only=read_only)
@@ -106,4 +109,6 @@ class Options:
 
 def perform(work: Coroutine[Any, Any, int]) -> int:
     """Run a command's work on an event loop of its own and give its exit code."""
+    import asyncio
+
     return asyncio.run(work)

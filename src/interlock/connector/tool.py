@@ -5,9 +5,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast, overload
 
-from pydantic import TypeAdapter
-from pydantic.errors import PydanticUserError
-
 from interlock.errors import InterlockError
 from interlock.gate.tool import Effect, Tool
 from interlock.scope.scope import NAME, Scope
@@ -112,6 +109,8 @@ def _wants_call(function: Callable[..., Any]) -> bool:
 
 
 def _schema(function: Callable[..., Any], name: str, wants_call: bool) -> dict[str, Any]:
+    from pydantic.errors import PydanticUserError  # noqa: PLC0415  costs 100 ms: not before a tool needs it
+
     try:
         schema = _without_call(function) if wants_call else _schema_of(function)
     except (PydanticUserError, NameError, TypeError) as error:
@@ -122,6 +121,8 @@ def _schema(function: Callable[..., Any], name: str, wants_call: bool) -> dict[s
 
 
 def _schema_of(function: Callable[..., Any]) -> dict[str, Any]:
+    from pydantic import TypeAdapter  # noqa: PLC0415  as above
+
     adapter: TypeAdapter[Any] = TypeAdapter(cast(Any, function))
     return adapter.json_schema()
 
