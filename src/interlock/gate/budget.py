@@ -57,11 +57,21 @@ class Budget:
 
     def narrowed(self, other: "Budget") -> "Budget":
         """Give the smaller limit of each amount."""
-        return Budget(*(_smaller(getattr(self, name), getattr(other, name)) for name in AMOUNTS))
+        return Budget(
+            _smaller(self.tool_calls, other.tool_calls),
+            _smaller(self.tokens, other.tokens),
+            _smaller(self.money, other.money),
+            _smaller(self.wall_ms, other.wall_ms),
+        )
 
     def left(self, usage: Usage) -> "Budget":
         """Give what remains after `usage`; never below nought."""
-        return Budget(*(_rest(getattr(self, name), getattr(usage, name)) for name in AMOUNTS))
+        return Budget(
+            _rest(self.tool_calls, usage.tool_calls),
+            _rest(self.tokens, usage.tokens),
+            _rest(self.money, usage.money),
+            _rest(self.wall_ms, usage.wall_ms),
+        )
 
     def as_dict(self) -> dict[str, int]:
         """Give the limits that are set, by name, as a step keeps them."""

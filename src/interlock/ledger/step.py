@@ -73,5 +73,5 @@ class Step:
 
 def link(stream: str, seq: int, kind: str, at: int, fence: int, body: bytes, previous: bytes) -> bytes:
     """Give the digest of a step from its parts; `body` is the canonical JSON, `previous` the digest before."""
-    start = canonical.encode([stream, seq, kind, at, fence])
-    return hashlib.sha256(b"".join((previous, start, b"\n", body))).digest()
+    start = f"{stream}\n{kind}\n{seq} {at} {fence}\n"
+    return hashlib.sha256(b"".join((previous, start.encode(errors="surrogatepass"), body))).digest()

@@ -21,22 +21,30 @@ LONG = 1024
 
 
 class StoredAnswer:
-    """An answer that is read back: its text, and its calls with the arguments as values.
+    """An answer that is read back: its text, and by its id each call that it proposes, as the tool's name and the
+    arguments: the parsed value, or the raw text where it was not JSON."""
 
-    `arguments[call id]` is the parsed value, or the raw text where it was not JSON.
-    """
+    __slots__ = ("proposed", "text")
 
-    __slots__ = ("arguments", "calls", "text")
+    def __init__(self, text: str, proposed: Mapping[str, tuple[str, Any]]) -> None:
+        self.text, self.proposed = text, proposed
 
-    def __init__(self, text: str, calls: tuple[Call, ...], arguments: Mapping[str, Any]) -> None:
-        self.text, self.calls, self.arguments = text, calls, arguments
+    def calls(self) -> tuple[Call, ...]:
+        """Give the calls as later requests repeat them: the same text now and after a resume."""
+        return tuple(
+            Call(call, name, value if isinstance(value, str) else canonical.encode(value).decode())
+            for call, (name, value) in self.proposed.items()
+        )
 
 
 def _parsed(call: Call, limit: int) -> Any:
+    """Give the value of a call's arguments; the text as it was written where it is no JSON, or JSON of a mere
+    text, which a reader of it could otherwise not tell from the former."""
     try:
-        return canonical.parse(call.arguments, call.name, limit)
+        value = canonical.parse(call.arguments, call.name, limit)
     except InterlockError:
         return call.arguments
+    return call.arguments if isinstance(value, str) else value
 
 
 async def store_answer(
@@ -48,13 +56,15 @@ async def store_answer(
     """
     rows: list[ContentRow] = []
     forms: list[dict[str, Any]] = []
-    values: dict[str, Any] = {}
+    proposed: dict[str, tuple[str, Any]] = {}
     for call in answer.calls:
         value = _parsed(call, limit)
-        values[call.id] = value
+        proposed[call.id] = call.name, value
         form: dict[str, Any] = {"id": call.id, "name": call.name}
         if isinstance(value, str):
             form["raw"] = value
+        elif len(call.arguments) < LONG:
+            form["value"] = value
         else:
             cuts: list[list[Any]] = []
             form["value"] = await _cut(contents, company, value, (), cuts, rows)
@@ -63,22 +73,19 @@ async def store_answer(
         forms.append(form)
     kept = await contents.keep_any(company, canonical.encode({"text": answer.text, "calls": forms}))
     rows.append(kept.row)
-    stored = StoredAnswer(answer.text, tuple(_call(form, values[form["id"]]) for form in forms), values)
-    return kept.digest, stored, rows
+    return kept.digest, StoredAnswer(answer.text, proposed), rows
 
 
 async def load_answer(contents: ContentStore, digest: str) -> StoredAnswer:
     """Read an answer back. Raises InterlockError `content.missing` or `content.corrupt`."""
     form = json.loads(await contents.read(digest))
-    values: dict[str, Any] = {}
+    proposed: dict[str, tuple[str, Any]] = {}
     for call in form["calls"]:
         value = call.get("raw") if "raw" in call else call["value"]
         for path, cut in call.get("cut", ()):
             value = _put(value, path, (await contents.read(cut)).decode())
-        values[call["id"]] = value
-    return StoredAnswer(
-        form["text"], tuple(_call(call, values[call["id"]]) for call in form["calls"]), values
-    )
+        proposed[call["id"]] = call["name"], value
+    return StoredAnswer(form["text"], proposed)
 
 
 def named_by_answer(data: bytes) -> Iterator[tuple[str, str]]:
@@ -86,11 +93,6 @@ def named_by_answer(data: bytes) -> Iterator[tuple[str, str]]:
     for call in json.loads(data)["calls"]:
         for _, digest in call.get("cut", ()):
             yield "cut", digest
-
-
-def _call(form: dict[str, Any], value: Any) -> Call:
-    """The call as later requests repeat it: the same text now and after a resume."""
-    return Call(form["id"], form["name"], value if "raw" in form else canonical.encode(value).decode())
 
 
 async def _cut(

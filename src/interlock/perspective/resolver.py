@@ -26,7 +26,8 @@ class Entry:
 
     kind: `answer` (a model's), `result` (a tool's), `artifact` (the text of one, or a slice of it from
     character `start` to `end` of `total`), `told` (words about a call that was not made), `note` (words
-    about an answer without a call). `content` is a digest; `text` a `Text` of the catalogue.
+    about an answer without a call). `content` is a digest; `text` a `Text` of the catalogue; `handle` that of a
+    result too large to be shown.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Entry:
     start: int = 0
     end: int = 0
     total: int = 0
+    handle: str = ""
 
 
 def instructions_of(spec: Spec, by_event: bool, language: str) -> str:
@@ -91,14 +93,14 @@ class Resolver:
     async def _message(self, entry: Entry) -> Message:
         if entry.kind == "answer":
             answer = await load_answer(self._contents, entry.content or "")
-            return Message("assistant", answer.text, answer.calls)
+            return Message("assistant", answer.text, answer.calls())
         if entry.kind == "note":
             return Message("user", say(entry.text or {}, self._language))
         data = await self._contents.read(entry.content or "")
         if entry.kind == "artifact":
             text = self._artifact(entry, data)
         elif len(data) > self._shown:
-            text = self._beginning(entry.content or "", data)
+            text = self._beginning(entry.handle, data)
         else:
             text = data.decode()
         return Message("tool", text, call_id=entry.call, name=entry.tool)
@@ -110,12 +112,12 @@ class Resolver:
             return f"{text}\n\n{rest}"
         return text
 
-    def _beginning(self, digest: str, data: bytes) -> str:
+    def _beginning(self, handle: str, data: bytes) -> str:
         text = data[: BEGINNING * 4].decode(errors="ignore")[:BEGINNING]
         return say(
             "prompt.result_saved",
             self._language,
-            handle=f"artifact-{digest[:8]}",
+            handle=handle,
             size=len(data),
             beginning=text,
         )

@@ -5,14 +5,16 @@ look at history. Whatever order commits come in, a row stays until its last list
 """
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from interlock import canonical
 from interlock.agent.spec import Spec
 from interlock.catalogue import Text
-from interlock.event.event import Delivery, EventInput, deliveries
+from interlock.errors import InterlockError
+from interlock.event.event import Delivery, EventInput, cause_key, deliveries
 from interlock.ledger.ledger import Appended, Refused, Row, Write
-from interlock.ledger.step import Draft, Step
+from interlock.ledger.step import Draft, Head, Step
 from interlock.run.closing import (
     budget_left,
     candidates_for,
@@ -39,6 +41,8 @@ class Dispatcher:
         self._installation = installation
         self.rows_read = 0
         """How many rows of the outbox were read, for those who count."""
+        self.held_up: dict[str, str] = {}
+        """Runs whose events cannot go out, with the code of what is in the way; they stay owed."""
 
     async def sweep(self) -> int:
         """Go through the outbox once and settle what is owed. Gives how many runs it settled."""
@@ -47,8 +51,20 @@ class Dispatcher:
         while rows := await ledger.query("owed_runs", after, PAGE):
             self.rows_read += len(rows)
             for run, listed in rows:
-                settled += await self._settle(run, listed)
+                settled += await self._settled(run, listed)
                 after = run
+        return settled
+
+    async def _settled(self, run: str, listed: str | None) -> bool:
+        """One run whose trail or content is damaged holds up itself alone, not those behind it."""
+        try:
+            settled = await self._settle(run, listed)
+        except InterlockError as error:
+            if error.code.startswith("ledger."):
+                raise
+            self.held_up[run] = error.code
+            return False
+        self.held_up.pop(run, None)
         return settled
 
     async def _settle(self, run_id: str, listed: str | None) -> bool:
@@ -58,8 +74,12 @@ class Dispatcher:
             listed = await self._decide(run, steps[-1])
             if listed is None:
                 return False
-        for event in json.loads(await self._installation.contents.read(listed)):
+        opened = [
             await self._open_all(run, event)
+            for event in json.loads(await self._installation.contents.read(listed))
+        ]
+        if not all(opened):
+            return False
         await self._installation.ledger.append((), rows=(Row("settle_owed", (run_id,)),))
         return True
 
@@ -104,24 +124,60 @@ class Dispatcher:
             found.append({**event.as_dict(), "deliveries": [delivery_body(item) for item in outcomes]})
         return found
 
-    async def _open_all(self, run: Run, form: dict[str, Any]) -> None:
+    async def _open_all(self, run: Run, form: dict[str, Any]) -> bool:
+        """Open the run of every listener on the list. False when one of them could not be opened yet."""
         event = EventInput.from_dict(form)
+        settled = True
         for item in form["deliveries"]:
             if item["outcome"] != "open":
                 continue
             delivery = Delivery(Address(item["listener"]), item["version"], "open")
             self._installation.reach("dispatch.before_open")
-            await self._open(run, event, delivery)
+            settled &= await self._open(run, event, delivery)
             self._installation.reach("dispatch.after_open")
         await self._installation.ledger.append(())
+        return settled
 
-    async def _open(self, run: Run, event: EventInput, delivery: Delivery) -> None:
-        """Open one listener's run unless it is open already; another dispatcher may be at it, too."""
+    async def _open(self, run: Run, event: EventInput, delivery: Delivery) -> bool:
+        """Open one listener's run, unless that is done or must not be; another dispatcher may be at it, too.
+
+        False when the shared budget was contended for every time: the run stays owed.
+        """
         for _ in range(TRIES):
+            if await self._is_settled(run, event, delivery):
+                return True
             left = await budget_left(self._installation, run.root_task)
             opening = await open_listener(self._installation, run, event, delivery, left, Opener())
             outcome = await self._installation.ledger.append(
                 opening.writes, guards=opening.guards, durable=False
             )
-            if outcome != Refused("over_budget"):
-                return
+            if isinstance(outcome, Appended) or outcome == Refused("already_opened"):
+                return True
+        return False
+
+    async def _is_settled(self, run: Run, event: EventInput, delivery: Delivery) -> bool:
+        """Tell whether a listener is not to be opened (any more), and record it when that is news.
+
+        The list says who was to be opened when the event went out; whoever was paused, retired or stopped
+        since then starts nothing, and is not started later either (AG-5).
+        """
+        installation = self._installation
+        cause = cause_key(run.id, event.event, delivery.listener)
+        if await installation.ledger.query("run_by_cause", cause):
+            return True
+        steps = await installation.ledger.read(run.task, 0, TRAIL)
+        if any(step.kind == "event.not_started" and step.body["cause"] == cause for step in steps):
+            return True
+        _, state = await installation.current(delivery.listener)
+        if state == "active":
+            return False
+        body = {
+            "run": run.id,
+            "event": event.event,
+            "listener": delivery.listener,
+            "cause": cause,
+            "reason": replace(delivery, outcome="not_started", state=state).text,
+        }
+        head = steps[-1].head if steps else Head()
+        write = Write(run.task, head, (Draft("event.not_started", body),))
+        return isinstance(await installation.ledger.append((write,)), Appended)

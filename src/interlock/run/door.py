@@ -20,6 +20,7 @@ from interlock.gate.verdict import Allow, Ask, Verdict
 from interlock.ledger.content_store import Kept
 from interlock.perspective.resolver import shown_slice
 from interlock.run.finish import text_bytes
+from interlock.run.foreign import Raised, foreign
 from interlock.run.installation import Installation
 from interlock.run.judgement import Judgement
 from interlock.run.outcome import Outcomes
@@ -117,10 +118,9 @@ class Door:
         except InterlockError as error:
             reason = Text("tool.failed", tool=tool.name, code=error.code)
             self.outcomes.fail(call, reason, redacted(str(error), secrets))
-        except Exception as error:  # noqa: BLE001  a tool is somebody else's code, and may raise anything
-            kind = type(error).__name__
-            said = redacted(f"{kind}: {error}", secrets)[:2000]
-            self.outcomes.fail(call, Text("tool.raised", tool=tool.name, kind=kind), said)
+        except Raised as error:
+            reason = Text("tool.raised", tool=tool.name, kind=error.kind)
+            self.outcomes.fail(call, reason, redacted(error.said, secrets))
 
     async def _reach_out(
         self, bound: BoundTool, tool: Tool, proposal: Proposal, allow: Allow, secrets: Mapping[str, str]
@@ -130,13 +130,12 @@ class Door:
         about = ToolCall(self.run.id, self.run.agent, self.run.root_task, deadline, secrets)
         installation.reach("tool.before_call")
         allow.consume(proposal.digest)
-        result = await asyncio.wait_for(bound(about, proposal.arguments), timeout / 1000)
+        result = await asyncio.wait_for(foreign(bound(about, proposal.arguments)), timeout / 1000)
         installation.reach("tool.after_call")
         return result
 
     def _timeout(self, tool: Tool) -> int:
-        left = self.run.budget.left(self.run.usage).wall_ms
-        return tool.timeout_ms if left is None else max(1, min(tool.timeout_ms, left))
+        return self.run.time_left(tool.timeout_ms)
 
     # The platform's own tools
 

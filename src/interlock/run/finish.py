@@ -44,12 +44,16 @@ async def take_finish(
         raise InterlockError("finish.final_answer", value=FINAL_ANSWER)
     if len(named) > sizes.artifacts_per_run:
         raise InterlockError("finish.too_many", count=len(named), limit=sizes.artifacts_per_run)
-    if len(summary) > sizes.summary:
-        raise InterlockError("finish.long_summary", size=len(summary), limit=sizes.summary)
+    size = len(text_bytes(summary, FINAL_ANSWER))
+    if size > sizes.summary:
+        raise InterlockError("finish.long_summary", size=size, limit=sizes.summary)
     finished = Finished()
     for name, content in {**named, FINAL_ANSWER: summary}.items():
         await _publish(finished, contents, run, sizes, name, content)
     if arguments.get("not_done"):
+        for text in (text for item in arguments["not_done"] for text in item.values()):
+            if (size := len(text_bytes(text, "not_done"))) > sizes.text:
+                raise InterlockError("finish.long_not_done", size=size, limit=sizes.text)
         kept = await contents.keep_any(run.company, canonical.encode(arguments["not_done"]))
         finished.contents.append(kept.row)
         finished.not_done = kept.digest

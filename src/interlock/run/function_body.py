@@ -19,14 +19,18 @@ from interlock.gate.budget import Usage
 from interlock.gate.verdict import Allow
 from interlock.run.allowance import draw_for
 from interlock.run.door import Door
+from interlock.run.foreign import Raised, foreign
 from interlock.run.function import Finish
 from interlock.run.installation import Installation
 from interlock.run.move import Doubt, End, Judge, ending, move_of_call
 from interlock.run.platform_tools import READ_ARTIFACT, SAVE_ARTIFACT
-from interlock.run.recorder import Lost, Recorder
+from interlock.run.recorder import Recorder
 from interlock.run.run import CallState
 
 __all__ = ["Ended", "FunctionBody"]
+
+SHOWN = 200
+"""How many characters of an artifact's name are repeated when it is refused."""
 
 
 class Ended(BaseException):
@@ -56,6 +60,7 @@ class FunctionBody:
         self._now = self._run.opened_at
         self._one_at_a_time = asyncio.Lock()
         self._input: Any = None
+        self._ended: Ended | None = None
 
     async def go(self) -> dict[str, Any]:
         """Run the function and give its finish as the arguments of the platform tool `finish`.
@@ -70,19 +75,31 @@ class FunctionBody:
             raise Ended("failed", Text("function.code_changed", function=name, agent=self._run.agent))
         self._input = await self._opening_input()
         try:
-            finish = await function.call(self)
-        except (Lost, asyncio.CancelledError):
-            raise
+            finish = await self._finish_given(function.call)
         except InterlockError as error:
             status = "refused" if error.code == "gate.denied" else "failed"
             raise Ended(
                 status, Text("function.raised", kind=error.code, place=self._place), str(error)
             ) from None
-        except Exception as error:  # noqa: BLE001  the body is somebody else's code, and may raise anything
-            kind = type(error).__name__
-            said = f"{kind}: {str(error)[:2000]}"
-            raise Ended("failed", Text("function.raised", kind=kind, place=self._place), said) from None
+        except Raised as error:
+            reason = Text("function.raised", kind=error.kind, place=self._place)
+            raise Ended("failed", reason, error.said) from None
         return self._finish_of(finish)
+
+    async def _finish_given(self, function: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Await the function. Once the run is at its end, nothing that the function makes of that counts."""
+        try:
+            return await foreign(function(self))
+        except BaseExceptionGroup as group:
+            if self._ended is None:
+                raise Raised(group) from None
+        finally:
+            if self._ended is not None:
+                raise self._ended from None
+
+    def _end(self, status: str, reason: Text) -> Ended:
+        self._ended = Ended(status, reason)
+        return self._ended
 
     def _finish_of(self, finish: Any) -> dict[str, Any]:
         recorded = len(self._run.calls)
@@ -90,15 +107,17 @@ class FunctionBody:
             raise Ended("failed", Text("function.ended_early", place=self._place, recorded=recorded))
         if not isinstance(finish, Finish) or not isinstance(finish.summary, str):
             raise Ended("failed", Text("function.no_finish", kind=type(finish).__name__))
-        for name, content in finish.artifacts.items():
+        try:
+            artifacts = dict(finish.artifacts)
+            not_done = [{"what": str(what), "why": str(why)} for what, why in finish.not_done]
+        except (TypeError, ValueError) as error:
+            raise Ended("failed", Text("function.bad_finish"), str(error)) from None
+        for place, (name, content) in enumerate(artifacts.items(), 1):
             if not isinstance(name, str) or not isinstance(content, str | bytes):
                 kind = type(content).__name__
-                raise Ended("failed", Text("function.bad_artifact", name=str(name)[:64], kind=kind))
-        return {
-            "summary": finish.summary,
-            "artifacts": dict(finish.artifacts),
-            "not_done": [{"what": str(what), "why": str(why)} for what, why in finish.not_done],
-        }
+                detail = f"{str(name)[:SHOWN]}: {kind}"
+                raise Ended("failed", Text("function.bad_artifact", place=place, kind=kind), detail)
+        return {"summary": finish.summary, "artifacts": artifacts, "not_done": not_done}
 
     async def _opening_input(self) -> Any:
         opening = self._run.opening
@@ -145,6 +164,8 @@ class FunctionBody:
         """Call a tool and give its result. A call that the Gate denies raises InterlockError `gate.denied`,
         one that fails InterlockError `tool.no_result`."""
         async with self._one_at_a_time:
+            if self._ended is not None:
+                raise self._ended
             self._place += 1
             state = await self._state_of(name, arguments)
             while state.done is None:
@@ -154,7 +175,7 @@ class FunctionBody:
 
     async def _state_of(self, name: str, arguments: dict[str, Any]) -> CallState:
         try:
-            encoded = canonical.encode(arguments)
+            encoded = canonical.encode_foreign(arguments)
         except (TypeError, ValueError, RecursionError):
             raise InterlockError("function.bad_arguments", tool=name, place=self._place) from None
         recorded = self._run.calls.get(f"call_{self._place}")
@@ -165,7 +186,7 @@ class FunctionBody:
         digest = self._installation.contents.digest(self._run.company, encoded)
         if (recorded.tool, recorded.arguments) != (name, digest):
             reason = Text("function.replay_differs", place=self._place, recorded=recorded.tool, now=name)
-            raise Ended("failed", reason)
+            raise self._end("failed", reason)
         return recorded
 
     async def _judge(self, state: CallState, arguments: dict[str, Any], encoded: bytes) -> None:
@@ -173,21 +194,21 @@ class FunctionBody:
         if self._installation.settings.scope_budgets:
             reason = await draw_for(self._installation, self._recorder, Usage(tool_calls=1))
             if reason is not None:
-                raise Ended("exhausted", reason)
+                raise self._end("exhausted", reason)
         kept = await self._installation.contents.keep_any(self._run.company, encoded)
         await self._door.judge(state, state.tool, arguments, kept)
 
     def _check_end(self) -> None:
         corrections = self._installation.settings.corrections
         if isinstance(end := ending(self._run, corrections), End):
-            raise Ended(end.status, Text(end.reason["id"], **end.reason.get("with", {})))
+            raise self._end(end.status, Text(end.reason["id"], **end.reason.get("with", {})))
 
     async def _go_on(self, state: CallState, arguments: dict[str, Any]) -> None:
         await self._take_signals()
         self._check_end()
         move = move_of_call(self._run, state, self._door.repeatable)
         if isinstance(move, Doubt):
-            raise Ended("failed", Text("run.in_doubt", tool=state.tool, call=state.id))
+            raise self._end("failed", Text("run.in_doubt", tool=state.tool, call=state.id))
         if isinstance(move, Judge):
             verdict = await self._door.judge(state, state.tool, arguments)
             if not isinstance(verdict, Allow):
@@ -201,9 +222,9 @@ class FunctionBody:
         data = await self._installation.contents.read(entry.content)
         if entry.kind == "told":
             self._check_end()
-            denied = state.verdict != "allow"
-            code = "gate.denied" if denied else "tool.no_result"
-            raise InterlockError(code, tool=state.tool, why=data.decode())
+            if state.verdict != "allow":
+                raise InterlockError("gate.denied", tool=state.tool, rule=state.rule or "", why=data.decode())
+            raise InterlockError("tool.no_result", tool=state.tool, why=data.decode())
         if entry.kind == "artifact":
             return data.decode()[entry.start : entry.end]
         return json.loads(data)

@@ -7,12 +7,14 @@ from typing import Any, Protocol
 
 from interlock.agent.spec import Spec
 from interlock.clock import Clock
-from interlock.connector.model.model import Model
+from interlock.connector.model.model import Model, ToolOffer
 from interlock.connector.tool import Toolbox
 from interlock.errors import InterlockError
 from interlock.fault import Reach, nothing
 from interlock.ledger.content_store import ContentStore
 from interlock.ledger.ledger import Ledger
+from interlock.perspective.resolver import instructions_of, offer_of
+from interlock.run.platform_tools import PLATFORM_TOOLS
 from interlock.scope.scope import Address, Scope
 from interlock.settings import Settings
 
@@ -49,6 +51,7 @@ class Installation:
     environment: Mapping[str, str] = field(default_factory=dict)
     reach: Reach = nothing
     _specs: dict[tuple[str, int], Spec] = field(default_factory=dict)
+    _heads: dict[tuple[str, int, bool], tuple[str, tuple[ToolOffer, ...]]] = field(default_factory=dict)
 
     async def spec(self, agent: str, version: int) -> Spec:
         """Give the spec of a published version; versions never change, so it is read once.
@@ -63,6 +66,17 @@ class Installation:
             spec = Spec.from_dict(json.loads(await self.contents.read(found[0][2])))
             self._specs[agent, version] = spec
         return spec
+
+    def prompt_head(self, spec: Spec, version: int, by_event: bool) -> tuple[str, tuple[ToolOffer, ...]]:
+        """Give what every prompt of a version begins with, made once: its instructions and its tools."""
+        key = (spec.address, version, by_event)
+        head = self._heads.get(key)
+        if head is None:
+            declared = self.tools.declarations
+            offers = [offer_of(declared[name]) for name in spec.tools if name in declared]
+            instructions = instructions_of(spec, by_event, self.settings.language)
+            head = self._heads[key] = instructions, (*offers, *map(offer_of, PLATFORM_TOOLS.values()))
+        return head
 
     async def current(self, address: Address) -> tuple[int, str]:
         """Give the number of an agent's current version, and its state: `active`, `paused`, `retired` or

@@ -30,10 +30,14 @@ class Judgement:
         )
         self.released = frozenset((label, to) for label, to in run.opening.get("released", ()))
         self._granted = frozenset(spec.tools)
+        self._declared: dict[str, Tool | None] = {}
 
     def declared(self, name: str) -> Tool | None:
         """Give the declaration of a tool as this run meets it."""
-        return declared_for(name, self._installation.tools.declarations, self._run.scope)
+        if name not in self._declared:
+            tools = self._installation.tools.declarations
+            self._declared[name] = declared_for(name, tools, self._run.scope)
+        return self._declared[name]
 
     def artifact(self, name: str) -> dict[str, Any] | None:
         """Give an artifact that this very run was given or saved; nothing else exists for it (CS-5)."""

@@ -8,7 +8,7 @@ from interlock.gate.budget import Usage
 from interlock.gate.tool import Tool
 from interlock.ledger.content_store import Kept
 from interlock.run.installation import Installation
-from interlock.run.platform_tools import handle_of
+from interlock.run.platform_tools import handles_of
 from interlock.run.recorder import Recorder
 from interlock.run.run import CallState, Run
 from interlock.scope.barrier import barrier
@@ -42,7 +42,7 @@ class Outcomes:
         """Take in a tool's result, unless it is no JSON, too large, or not for this run's scope."""
         settings = self._installation.settings
         try:
-            data = canonical.encode(result)
+            data = canonical.encode_foreign(result)
         except (TypeError, ValueError, RecursionError):
             self.fail(call, Text("tool.not_json", tool=tool.name))
             return
@@ -56,12 +56,20 @@ class Outcomes:
             self.fail(call, refusal.text)
             return
         kept = await self._installation.contents.keep_any(self._run.company, data)
-        if len(data) > settings.sizes.shown:
-            self.save(kept, "application/json", labels)
-        self.answer(call, kept, labels)
+        too_large = len(data) > settings.sizes.shown
+        handle = self.save(kept, "application/json", labels) if too_large else ""
+        self.answer(call, kept, labels, handle=handle)
 
-    def answer(self, call: CallState, kept: Kept, labels: Labels, cut: dict[str, int] | None = None) -> None:
-        """Take down a result; its labels join the run's. `cut` is the slice of an artifact that was read."""
+    def answer(
+        self,
+        call: CallState,
+        kept: Kept,
+        labels: Labels,
+        cut: dict[str, int] | None = None,
+        handle: str = "",
+    ) -> None:
+        """Take down a result; its labels join the run's. `cut` is the slice of an artifact that was read,
+        `handle` that under which a result too large to be shown was saved."""
         body: dict[str, Any] = {
             "call": call.id,
             "tool": call.tool,
@@ -73,6 +81,8 @@ class Outcomes:
             body["labels"] = listed(labels)
         if cut is not None:
             body["slice"] = cut
+        if handle:
+            body["handle"] = handle
         self._recorder.note("tool.answered", body, [kept.row])
 
     def fail(self, call: CallState, reason: Text, told: str = "") -> None:
@@ -95,9 +105,18 @@ class Outcomes:
         return self._installation.contents.keep(self._run.company, text.encode(errors="backslashreplace"))
 
     def save(self, kept: Kept, media: str, labels: Labels) -> str:
-        """Publish content under a handle of its own, once, with the run's labels and its own; give the handle."""
-        handle = handle_of(kept.digest)
+        """Publish content under a handle of its own, with the run's labels and its own; give the handle.
+
+        The same content keeps its handle while it carries no more labels than before (SC-4).
+        """
+        carried = labels | self._run.labels
+        handle = next(handle for handle in handles_of(kept.digest) if self._fits(handle, kept, carried))
         if handle not in self._run.artifacts:
-            body = artifact_body(self._run, handle, kept, media, labels | self._run.labels)
+            body = artifact_body(self._run, handle, kept, media, carried)
             self._recorder.note("artifact.saved", body, [kept.row])
         return handle
+
+    def _fits(self, handle: str, kept: Kept, labels: Labels) -> bool:
+        """Tell whether a handle is free, or stands for this content with all these labels."""
+        known = self._run.artifacts.get(handle)
+        return known is None or (known["digest"] == kept.digest and labels <= set(known["labels"]))

@@ -4,7 +4,8 @@ They are declared like any other tool, so that the Gate judges them, the budget 
 shows them alike (CS-6).
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,7 @@ __all__ = [
     "SAVE_ARTIFACT",
     "artifact_named",
     "declared_for",
-    "handle_of",
+    "handles_of",
 ]
 
 FINISH = "finish"
@@ -27,6 +28,7 @@ READ_ARTIFACT = "read_artifact"
 SAVE_ARTIFACT = "save_artifact"
 
 _TEXT = {"type": "string"}
+_MEDIA = {**_TEXT, "pattern": r"^[a-z]+/[A-Za-z0-9][A-Za-z0-9.+_-]{0,63}(; ?charset=[A-Za-z0-9-]{1,20})?$"}
 
 PLATFORM_TOOLS: Mapping[str, Tool] = {
     READ_ARTIFACT: Tool(
@@ -55,7 +57,7 @@ PLATFORM_TOOLS: Mapping[str, Tool] = {
             "type": "object",
             "properties": {
                 "content": {**_TEXT, "description": "What to store."},
-                "media": {**_TEXT, "description": "Its media type; text/plain if you say nothing."},
+                "media": {**_MEDIA, "description": "Its media type; text/plain if you say nothing."},
             },
             "required": ["content"],
             "additionalProperties": False,
@@ -108,9 +110,13 @@ def declared_for(name: str, tools: Mapping[str, Tool], scope: Scope) -> Tool | N
     return replace(own, destination=scope) if name == READ_ARTIFACT else own
 
 
-def handle_of(digest: str) -> str:
-    """Give the handle of an artifact that a run saves, from its digest: `artifact-1a2b3c4d` (CS-4)."""
-    return f"artifact-{digest[:8]}"
+def handles_of(digest: str) -> Iterator[str]:
+    """Give the handles under which a run may save content, from its digest: `artifact-1a2b3c4d` (CS-4), then
+    those for when that is taken, `artifact-1a2b3c4d-2` and so on."""
+    first = f"artifact-{digest[:8]}"
+    yield first
+    for copy in itertools.count(2):
+        yield f"{first}-{copy}"
 
 
 def artifact_named(arguments: Any) -> str | None:

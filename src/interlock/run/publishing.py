@@ -115,6 +115,9 @@ def _check_names(installation: Installation, spec: Spec) -> None:
     if spec.function is None and spec.model not in settings.models:
         raise InterlockError("publish.unknown_model", value=spec.model, known=sorted(settings.models))
     settings.vocabulary.check(spec.adds_labels)
+    size = len(canonical.encode(spec.as_dict()))
+    if size > settings.sizes.spec:
+        raise InterlockError("publish.too_large", agent=spec.address, size=size, limit=settings.sizes.spec)
 
 
 async def _store(installation: Installation, spec: Spec, author: str) -> tuple[int, bool]:

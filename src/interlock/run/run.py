@@ -94,6 +94,16 @@ class Run:
         return run
 
     @property
+    def fresh(self) -> bool:
+        """Whether whoever opened the run took it at once, so that nobody can have told it anything yet."""
+        return self.fence == self.head.seq
+
+    def time_left(self, longest: int) -> int:
+        """Give how long, in milliseconds, a call may take that may take `longest`, within the run's wall time."""
+        limit = self.budget.wall_ms
+        return longest if limit is None else max(1, min(longest, limit - self.usage.wall_ms))
+
+    @property
     def company(self) -> str:
         """The company whose key the run's content is stored under."""
         return str(self.scope.company)
@@ -142,6 +152,10 @@ def _answered(run: Run, body: dict[str, Any], fence: int) -> None:
         run.waiting.append(state)
 
 
+def _failed(run: Run, body: dict[str, Any], fence: int) -> None:
+    run.usage += Usage(**body.get("usage", {}))
+
+
 def _noted(run: Run, body: dict[str, Any], fence: int) -> None:
     run.entries.append(Entry("note", text=body["text"]))
     run.faults += 1
@@ -154,7 +168,7 @@ def _judged(run: Run, body: dict[str, Any], fence: int) -> None:
         state = run.calls[body["call"]] = CallState(body["call"], body["tool"], body.get("place", 0), 0)
         run.waiting.append(state)
     state.verdict, state.rule, state.fence = body["verdict"], body.get("rule"), fence
-    state.arguments = body.get("arguments_content")
+    state.arguments = body.get("arguments_content", state.arguments)
     if state.verdict == "allow":
         return
     run.faults += 1
@@ -182,7 +196,7 @@ def _tool_answered(run: Run, body: dict[str, Any], fence: int) -> None:
         state,
         Entry("artifact", body["result"], state.id, state.tool, None, cut["start"], cut["end"], cut["total"])
         if cut
-        else Entry("result", body["result"], state.id, state.tool),
+        else Entry("result", body["result"], state.id, state.tool, handle=body.get("handle", "")),
     )
 
 
@@ -217,6 +231,7 @@ _RULES = {
     "run.claimed": _claimed,
     "model.asked": _asked,
     "model.answered": _answered,
+    "model.failed": _failed,
     "model.noted": _noted,
     "tool.judged": _judged,
     "tool.answered": _tool_answered,

@@ -13,8 +13,8 @@ from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
 from interlock.ledger.ledger import Refused, Row
 from interlock.ledger.step import Head
-from interlock.perspective.answer import StoredAnswer, load_answer, store_answer
-from interlock.perspective.resolver import Resolver, instructions_of, offer_of
+from interlock.perspective.answer import load_answer, store_answer
+from interlock.perspective.resolver import Resolver
 from interlock.perspective.snapshot import SnapshotKeeper
 from interlock.run.allowance import draw_for
 from interlock.run.closing import Published, closing_rows, publish_events, returned_budget
@@ -24,9 +24,10 @@ from interlock.run.function_body import Ended, FunctionBody
 from interlock.run.installation import Installation
 from interlock.run.move import Act, Ask, Doubt, End, Finishing, Judge, Move, Rest, ending, next_move
 from interlock.run.opening import Opener, Opening
-from interlock.run.platform_tools import FINISH, PLATFORM_TOOLS
+from interlock.run.platform_tools import FINISH
 from interlock.run.recorder import Recorder
-from interlock.run.run import CallState, Run
+from interlock.run.run import OPEN, CallState, Run
+from interlock.settings import ModelChoice
 
 __all__ = ["Runner"]
 
@@ -44,23 +45,15 @@ class Runner:
         self._recorder = Recorder(installation, run)
         self._door = Door(installation, self._recorder, spec)
         self._snapshots = SnapshotKeeper(installation.contents, run.company)
-        self._resolver = self._resolver_of(spec)
+        self._resolver = self._resolver_of()
         self._proposed: dict[str, tuple[str, Any]] = {}
         self.opened: list[tuple[Opening, Head]] = []
 
-    def _resolver_of(self, spec: Spec) -> Resolver:
-        installation = self._installation
-        declared = installation.tools.declarations
-        offers = [offer_of(declared[name]) for name in spec.tools if name in declared]
+    def _resolver_of(self) -> Resolver:
+        installation, run = self._installation, self.run
         settings = installation.settings
-        return Resolver(
-            installation.contents,
-            self.run.agent,
-            instructions_of(spec, "event" in self.run.opening, settings.language),
-            (*offers, *map(offer_of, PLATFORM_TOOLS.values())),
-            settings.sizes.shown,
-            settings.language,
-        )
+        static = installation.prompt_head(self._spec, run.version, "event" in run.opening)
+        return Resolver(installation.contents, run.agent, *static, settings.sizes.shown, settings.language)
 
     async def go(self) -> Run:
         """Go on until the run is closed, and give its state.
@@ -75,11 +68,16 @@ class Runner:
         return self.run
 
     async def _next(self) -> Move:
-        """Signals are looked for whenever the run would turn to the model or act outside; in between, its moves
-        are its own records and take no time."""
+        """Signals are looked for before the run turns to the model, has an effect or finishes; in between, its
+        moves are its own records."""
         move = self._wanted()
-        if isinstance(move, Ask | Act | Finishing) and await self._take_signals():
-            return self._wanted()
+        match move:
+            case Act(call) if self._door.repeatable(call.tool):
+                return move
+            case Ask(1) if self.run.fresh:
+                return move
+            case Ask() | Act() | Finishing():
+                return self._wanted() if await self._take_signals() else move
         return move
 
     def _wanted(self) -> Move:
@@ -120,8 +118,7 @@ class Runner:
 
         async def before_send(parts: Sequence[bytes]) -> None:
             size = sum(map(len, parts))
-            estimate = Usage(tokens=size // 2 + choice.max_output_tokens)
-            await self._reserve(estimate)
+            await self._reserve(_largest(size, choice))
             about = self._about(number, model.provider, model.model)
             digest, size, rows = await self._snapshots.keep(about, parts)
             asked = {"n": number, "snapshot": digest, "bytes": size, "role": self._spec.model}
@@ -130,7 +127,8 @@ class Runner:
             self._installation.reach("model.before_send")
 
         try:
-            answer = await asyncio.wait_for(model.ask(request, before_send), choice.timeout_ms / 1000)
+            async with asyncio.timeout(self._timeout_ms(choice) / 1000):
+                answer = await model.ask(request, before_send)
         except ModelFailure as failure:
             await self._failed(number, failure, choice.attempts)
         except TimeoutError:
@@ -140,6 +138,9 @@ class Runner:
         else:
             self._installation.reach("model.after_answer")
             await self._take_answer(number, answer)
+
+    def _timeout_ms(self, choice: ModelChoice) -> int:
+        return self.run.time_left(choice.timeout_ms)
 
     async def _reserve(self, estimate: Usage) -> None:
         """See that run and scopes can pay for the largest estimate of a call, before it is made."""
@@ -179,6 +180,7 @@ class Runner:
             "status": failure.status,
             "wait_ms": wait,
             "detail": detail.digest,
+            "usage": Usage(wall_ms=self._recorder.elapsed()).as_dict(),
         }
         self._recorder.note("model.failed", body, [detail.row])
         if not again:
@@ -186,7 +188,6 @@ class Runner:
             await self.close("failed", reason)
             return
         await self._recorder.flush()
-        self._recorder.elapsed()
         await self._installation.clock.sleep(wait / 1000)
         self._recorder.rest()
 
@@ -198,7 +199,7 @@ class Runner:
 
     async def _take_answer(self, number: int, answer: Answer) -> None:
         settings = self._installation.settings
-        size = len(answer.text) + sum(len(call.arguments) for call in answer.calls)
+        size = _size(answer)
         if size > settings.sizes.answer:
             reason = Text("run.answer_too_large", size=size, limit=settings.sizes.answer)
             await self.close("failed", reason)
@@ -213,12 +214,12 @@ class Runner:
         body = {
             "n": number,
             "answer": digest,
-            "calls": [[call.id, self._door.known_name(call.name)] for call in stored.calls],
+            "calls": [[call, self._door.known_name(name)] for call, (name, _) in stored.proposed.items()],
             "usage": usage.as_dict(),
         }
         self._recorder.note("model.answered", body, rows)
-        self._proposed.update(_proposed_in(stored))
-        if not stored.calls:
+        self._proposed.update(stored.proposed)
+        if not stored.proposed:
             await self._take_text(answer.text)
 
     async def _take_text(self, text: str) -> None:
@@ -237,7 +238,7 @@ class Runner:
         if call.id not in self._proposed:
             answers = [entry.content for entry in self.run.entries if entry.kind == "answer"]
             stored = await load_answer(self._installation.contents, answers[call.answer - 1] or "")
-            self._proposed.update(_proposed_in(stored))
+            self._proposed.update(stored.proposed)
         return self._proposed[call.id]
 
     async def _judge(self, call: CallState) -> None:
@@ -252,7 +253,10 @@ class Runner:
         others = [item for item in self.run.waiting if item.tool == FINISH and item is not call]
         if others:
             for item in (call, *others):
-                self._door.outcomes.fail(item, Text("prompt.finish_once"))
+                if item.verdict is None:
+                    await self._judge(item)
+                if item.done is None and self.run.status == OPEN:
+                    self._door.outcomes.fail(item, Text("prompt.finish_once"))
             return
         await self._finish_with((await self._proposed_by(call))[1], call)
 
@@ -262,7 +266,10 @@ class Runner:
             finished = await take_finish(self._installation.contents, self.run, sizes, arguments)
         except InterlockError as error:
             reason = Text("run.finish_refused", code=error.code)
-            if call is None:
+            if call is None and self._spec.function is None:
+                # Only the summary can be at fault here, and its error names sizes and places, never the text.
+                self._recorder.note("model.noted", {"text": Text(error.code, **error.params)})
+            elif call is None:
                 await self.close("failed", reason, detail=str(error))
             else:
                 self._door.outcomes.fail(call, reason, str(error))
@@ -364,7 +371,8 @@ class Runner:
         exposed = sorted(self._spec.exposed - set(self.run.artifacts))
         found: list[dict[str, Any]] = [Text("run.not_finished", agent=self.run.agent)]
         found += [Text("run.artifact_not_made", name=name) for name in exposed]
-        found += [Text("run.call_not_made", tool=call.tool) for call in self.run.waiting]
+        left_over = dict.fromkeys(call.tool for call in self.run.waiting)
+        found += [Text("run.call_not_made", tool=tool) for tool in left_over]
         return found
 
 
@@ -373,8 +381,17 @@ class _ExhaustedError(Exception):
         self.reason = reason
 
 
-def _proposed_in(stored: StoredAnswer) -> dict[str, tuple[str, Any]]:
-    return {call.id: (call.name, stored.arguments[call.id]) for call in stored.calls}
+def _size(answer: Answer) -> int:
+    texts = [answer.text, *(part for call in answer.calls for part in (call.name, call.arguments))]
+    return sum(len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")) for text in texts)
+
+
+def _largest(size: int, choice: ModelChoice) -> Usage:
+    """The most that a call with a request of `size` bytes may use: a token is at least two bytes, and the answer
+    as long as it may be."""
+    taken, given = size // 2, choice.max_output_tokens
+    money = -(-(taken * choice.price_in + given * choice.price_out) // 1_000_000)
+    return Usage(tokens=taken + given, money=money, wall_ms=1)
 
 
 def _with_own_ids(answer: Answer, number: int) -> Answer:

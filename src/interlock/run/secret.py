@@ -37,7 +37,7 @@ def redacted(value: Any, secrets: Mapping[str, str]) -> Any:
     if not secrets:
         return value
     if isinstance(value, str):
-        for name, secret in secrets.items():
+        for name, secret in sorted(secrets.items(), key=lambda item: -len(item[1])):  # one may begin another
             value = value.replace(secret, f"[secret {name}]")
         return value
     if isinstance(value, Mapping):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import apsw
 
+from interlock.agent.spec import Spec
 from interlock.errors import InterlockError
 from interlock.ledger.ledger import Row
 from interlock.ledger.sql import queries
@@ -231,7 +232,14 @@ class Worker:
             return
 
     async def _run(self, run: Run) -> list[Run]:
-        spec = await self._installation.spec(run.agent, run.version)
+        try:
+            spec = await self._installation.spec(run.agent, run.version)
+        except InterlockError as error:
+            # A run whose spec is damaged ends, saying so; it must not stay open under a lease that goes on.
+            nothing_granted = Spec(run.agent.name, run.scope)
+            await Runner(self._installation, run, nothing_granted, self.opener).broke(error.code, error)
+            self.ended += 1
+            return []
         runner = Runner(self._installation, run, spec, self.opener)
         try:
             await runner.go()

@@ -9,7 +9,8 @@ from interlock.errors import InterlockError
 __all__ = ["INSTALLATION", "Address", "Scope"]
 
 NAME = re.compile(r"[a-z0-9-]{1,63}\Z", re.ASCII)
-LONGEST = 63 + 1 + 63  # asked before the cache, so that it never keeps a text of megabytes
+LONGEST = 63 + 1 + 63
+LONGEST_ADDRESS = 63 + 1 + LONGEST  # asked before the cache, so that it never keeps a text of megabytes
 
 
 class Scope(str):
@@ -23,6 +24,8 @@ class Scope(str):
 
     def __new__(cls, text: str) -> Self:
         """Check the text and give the scope."""
+        if isinstance(text, cls):
+            return text
         if not isinstance(text, str) or len(text) > LONGEST or not _well_formed(text):
             raise InterlockError("scope.malformed", value=str(text))
         return super().__new__(cls, text)
@@ -42,6 +45,12 @@ def _well_formed(text: str) -> bool:
     return text == "*" or (text.count("/") <= 1 and all(NAME.match(part) for part in text.split("/")))
 
 
+@lru_cache(4096)
+def _is_address(text: str) -> bool:
+    name, at, scope = text.partition("@")
+    return bool(at and NAME.match(name) and _well_formed(scope))
+
+
 INSTALLATION = Scope("*")
 
 
@@ -55,8 +64,9 @@ class Address(str):
 
     def __new__(cls, text: str) -> Self:
         """Check the text and give the address."""
-        name, at, scope = text.partition("@") if isinstance(text, str) else ("", "", "")
-        if not (at and NAME.match(name) and len(scope) <= LONGEST and _well_formed(scope)):
+        if isinstance(text, cls):
+            return text
+        if not isinstance(text, str) or len(text) > LONGEST_ADDRESS or not _is_address(text):
             raise InterlockError("scope.malformed_address", value=str(text))
         return super().__new__(cls, text)
 

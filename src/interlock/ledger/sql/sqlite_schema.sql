@@ -1,4 +1,6 @@
 -- Facts: the ledger itself. Nothing here is ever changed or removed; the triggers below refuse it.
+-- Steps lie in the order in which they were written, with the key beside them: many runs grow at once, and a
+-- tree sorted by stream would split its pages half full and touch one for each run.
 
 CREATE TABLE step (
   stream   TEXT    NOT NULL,
@@ -10,7 +12,7 @@ CREATE TABLE step (
   previous BLOB    NOT NULL CHECK (length(previous) = 32),
   digest   BLOB    NOT NULL CHECK (length(digest) = 32),
   PRIMARY KEY (stream, seq)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE TRIGGER step_is_never_changed BEFORE UPDATE ON step
 BEGIN SELECT RAISE(ABORT, 'append_only'); END;
