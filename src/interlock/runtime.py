@@ -1,12 +1,12 @@
 """The runtime: the one place that names concrete classes and puts an installation together from its folder."""
 
 import os
+import re
 import socket
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from interlock import canonical
 from interlock.agent.spec import Spec
 from interlock.clock import Clock, SystemClock, new_id
 from interlock.connector.model.choice import Models
@@ -22,11 +22,13 @@ from interlock.ledger.step import Draft
 from interlock.modules import Loaded, load_modules
 from interlock.perspective.answer import named_by_answer
 from interlock.perspective.snapshot import Snapshot, load, named_by_manifest
+from interlock.run.brief import checked_brief, checked_person, encoded_brief
 from interlock.run.installation import Installation
-from interlock.run.opening import Brief, Opener, opened_by_person
+from interlock.run.opening import Opener, opened_by_person
 from interlock.run.publishing import Publication, publish
 from interlock.run.run import OPEN, TRAIL, Run, fold
 from interlock.run.worker import Worker
+from interlock.scope.barrier import barrier
 from interlock.scope.scope import INSTALLATION, Address, Scope
 from interlock.settings import Settings
 from interlock.settings_reader import read_settings
@@ -35,8 +37,7 @@ __all__ = ["SETTINGS_FILE", "Runtime", "find_folder"]
 
 SETTINGS_FILE = "interlock.yaml"
 HOME = ".interlock"
-PERSON = 128
-"""How long a person's name may be."""
+RUN = re.compile(r"run_[0-9a-f]{0,32}\Z")
 PAGE = 500
 
 
@@ -125,7 +126,18 @@ class Runtime:
         self, spec: Spec, author: str, readable: Collection[Scope] = (INSTALLATION,), language: str = "en"
     ) -> Publication:
         """Publish a spec; see `interlock.run.publishing.publish`."""
-        return await publish(self.installation, spec, author, readable, language)
+        return (await self.publish_together([spec], author, readable, language))[0]
+
+    async def publish_together(
+        self,
+        specs: Sequence[Spec],
+        author: str,
+        readable: Collection[Scope] = (INSTALLATION,),
+        language: str = "en",
+    ) -> list[Publication]:
+        """Publish specs that belong together; see `interlock.run.publishing.publish`."""
+        checked_person(author)
+        return await publish(self.installation, specs, author, readable, language)
 
     # Runs
 
@@ -144,11 +156,11 @@ class Runtime:
         """Open a run of the agent's current version on behalf of `person`, and give its id.
 
         `brief` is a JSON value. With `worker` that worker runs it at once; else it is queued. Raises
-        InterlockError `agent.unknown`, `run.bad_person`, `run.not_started`, `brief.too_large` or `brief.not_json`.
+        InterlockError `agent.unknown`, `run.not_started`, `barrier.brief`, and what `interlock.run.brief` says of
+        the rest.
         """
         installation = self.installation
-        if not 0 < len(person) <= PERSON or not person.isprintable():
-            raise InterlockError("run.bad_person", value=person)
+        checked_person(person)
         version, state = await installation.current(agent)
         if state != "active":
             await self._note_not_started(agent, person, state)
@@ -156,16 +168,16 @@ class Runtime:
         spec = await installation.spec(agent, version)
         row, digest = None, None
         if brief is not None:
-            kept = await installation.contents.keep_any(spec.scope.company, self._encoded(brief))
+            data = encoded_brief(brief, installation.settings.sizes.brief)
+            kept = await installation.contents.keep_any(spec.scope.company, data)
             row, digest = kept.row, kept.digest
-        given = Brief(
-            person,
-            digest,
-            installation.settings.vocabulary.check(labels),
-            None if tools is None else tuple(sorted(tools)),
-            None if effects is None else tuple(sorted(effects)),
-            tuple(sorted(released)),
+        vocabulary = installation.settings.vocabulary
+        given = checked_brief(
+            person, digest, spec, installation.tools, vocabulary, labels, tools, effects, released
         )
+        refusal = barrier(given.labels, spec.scope, vocabulary, frozenset(), frozenset(given.released))
+        if refusal is not None:
+            raise InterlockError("barrier.brief", agent=agent, why=refusal.text)
         opening = opened_by_person(
             new_id("run", installation.clock),
             new_id("task", installation.clock),
@@ -187,16 +199,6 @@ class Runtime:
             worker.take(Run.of_opening(opening.run, opening.body, outcome.heads[0], opening.fence, now))
         return opening.run
 
-    def _encoded(self, brief: Any) -> bytes:
-        try:
-            data = canonical.encode(brief)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InterlockError("brief.not_json", why=str(error)) from None
-        limit = self.installation.settings.sizes.brief
-        if len(data) > limit:
-            raise InterlockError("brief.too_large", size=len(data), limit=limit)
-        return data
-
     async def _note_not_started(self, agent: Address, person: str, state: str) -> None:
         body = {"agent": agent, "state": state, "opened_by": {"kind": "person", "name": person}}
         await self._ledger.append((Write(agent, None, (Draft("agent.not_started", body),)),))
@@ -204,8 +206,9 @@ class Runtime:
     async def cancel(self, run: str, by: str) -> None:
         """Tell a run that it is cancelled; it takes that in before its next move (RN-5, RN-6).
 
-        Raises InterlockError `run.unknown` or `run.closed_already`.
+        Raises InterlockError `run.unknown`, `run.closed_already` or `run.bad_person`.
         """
+        checked_person(by)
         name = await self.find_run(run)
         status = (await self._ledger.query("run_by_id", name))[0][-1]
         if status != OPEN:
@@ -221,6 +224,8 @@ class Runtime:
         if "@" in start:
             return await self._latest_run(Address(start))
         start = start if start.startswith("run_") else f"run_{start}"
+        if not RUN.match(start):
+            raise InterlockError("run.unknown", value=start)
         found = await self._ledger.query("runs_starting_with", start, start + "~")
         if not found:
             raise InterlockError("run.unknown", value=start)
@@ -248,7 +253,7 @@ class Runtime:
 
         Raises InterlockError `artifact.unknown`, and `content.corrupt` when it does not fit its digest.
         """
-        found = await self._ledger.query("artifact_of_run", run, name)
+        found = await self._ledger.query("artifact_of_run", run, name) if name.isprintable() else []
         if not found:
             known = [row[0] for row in await self._ledger.query("artifacts_of_run", run)]
             raise InterlockError("artifact.unknown", value=name, run=run, known=known)

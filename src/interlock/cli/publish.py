@@ -1,7 +1,6 @@
 """`interlock publish`: checks specs and publishes each as a version, with its warnings."""
 
 import getpass
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,22 +40,12 @@ async def _publish(files: tuple[Path, ...], author: str, options: Options) -> in
 async def publish_files(
     runtime: Runtime, files: list[Path], author: str, terminal: Terminal
 ) -> list[Publication]:
-    """Read all files, then publish each; nothing is published when one of them cannot be read.
-
-    What is told of each is judged when all stand, so that no warning speaks of a file that comes after.
-    """
+    """Read all files and publish them together; nothing is published when one of them cannot be."""
     limit = runtime.installation.settings.sizes.spec
     specs = [_spec_of(file, limit) for file in files]
-    published: list[Publication] = []
-    try:
-        for spec in specs:
-            published.append(await runtime.publish(spec, author, language=terminal.language))
-        for number, spec in enumerate(specs if len(specs) > 1 else ()):
-            judged = await runtime.publish(spec, author, language=terminal.language)
-            published[number] = replace(judged, new=published[number].new)
-    finally:
-        for item in published:
-            show_publication(item, terminal)
+    published = await runtime.publish_together(specs, author, language=terminal.language)
+    for item in published:
+        show_publication(item, terminal)
     return published
 
 

@@ -1,7 +1,7 @@
 """A publication: a checked spec becomes an immutable, numbered version, and its warnings are told (AG-2)."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,14 +45,14 @@ class _Published:
     emits: tuple[Emission, ...]
 
 
-async def wiring_of(installation: Installation) -> Wiring:
-    """Give the wiring of all agents that are published and not retired."""
+async def wiring_of(installation: Installation, standing: Sequence[Spec] = ()) -> Wiring:
+    """Give the wiring of all agents that are published and not retired, and of `standing` in place of theirs."""
     found: list[Wired] = []
     after = ""
     while rows := await installation.ledger.query("agents_after", after, PAGE):
         after = rows[-1][0]
         found += [_wired(address, wiring) for address, _, _, state, wiring in rows if state != "retired"]
-    return Wiring(found)
+    return Wiring([*found, *standing])
 
 
 def _wired(address: str, wiring: str) -> Wired:
@@ -69,34 +69,39 @@ def _wired(address: str, wiring: str) -> Wired:
 
 async def publish(
     installation: Installation,
-    spec: Spec,
+    specs: Sequence[Spec],
     author: str,
     readable: Collection[Scope] = (INSTALLATION,),
     language: str = "en",
-) -> Publication:
-    """Publish a spec. `readable` are the scopes whose agents the author may read; others stay unnamed (LP-4).
+) -> list[Publication]:
+    """Publish specs, each judged as all of them will stand together; none is published when one cannot be.
 
-    Raises InterlockError for what makes the version impossible: an unknown tool, model role, label or
-    function, or a destructive tool that could never be traced.
+    `readable` are the scopes whose agents the author may read; others stay unnamed (LP-4). Raises
+    InterlockError for what makes a version impossible: an unknown tool, model role, label or function, or a
+    destructive tool that could never be traced.
     """
-    spec = with_code(installation, spec)
+    specs = [with_code(installation, spec) for spec in specs]
+    wiring = await wiring_of(installation, specs)
+    judged = [_judge(installation, wiring, spec, readable, language) for spec in specs]
+    published = []
+    for spec, (loops, told) in zip(specs, judged, strict=True):
+        number, new = await _store(installation, spec, author)
+        wording = offered_wording(spec, emissions_heard(wiring, spec))
+        published.append(Publication(spec.address, number, spec.digest, new, told, wording, loops))
+    return published
+
+
+def _judge(
+    installation: Installation, wiring: Wiring, spec: Spec, readable: Collection[Scope], language: str
+) -> tuple[LoopReport, tuple[Text, ...]]:
+    """Give the loops and the warnings of a spec, or raise what keeps it from being published."""
+    settings = installation.settings
     _check_names(installation, spec)
-    wiring = await wiring_of(installation)
-    flow = check_data_flow(wiring, spec, installation.tools.declarations, installation.settings.vocabulary)
+    flow = check_data_flow(wiring, spec, installation.tools.declarations, settings.vocabulary)
     if flow.errors:
         raise flow.errors[0]
-    settings = installation.settings
     loops = find_loops(wiring, spec, readable, settings.loops_named, settings.loop_edges, language)
-    number, new = await _store(installation, spec, author)
-    return Publication(
-        spec.address,
-        number,
-        spec.digest,
-        new,
-        (*warnings(loops), *flow.warnings),
-        offered_wording(spec, emissions_heard(wiring, spec)),
-        loops,
-    )
+    return loops, (*warnings(loops), *flow.warnings)
 
 
 def with_code(installation: Installation, spec: Spec) -> Spec:
