@@ -29,10 +29,19 @@ async def _work(concurrency: int, drain: bool, options: Options) -> int:
         if drain:
             await at_work.drain()
         else:
-            stop = asyncio.Event()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                asyncio.get_running_loop().add_signal_handler(number, stop.set)
-            await at_work.work(stop)
+            await at_work.work(*_stopping())
         terminal.tell("cli.worker.stopped", runs=at_work.ended)
         terminal.data({"worker": at_work.name, "runs": at_work.ended})
     return DONE
+
+
+def _stopping() -> tuple[asyncio.Event, asyncio.Event]:
+    """Give what the first SIGTERM or Ctrl-C sets, and what the second one does."""
+    stop, hurry = asyncio.Event(), asyncio.Event()
+
+    def told() -> None:
+        (hurry if stop.is_set() else stop).set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told)
+    return stop, hurry

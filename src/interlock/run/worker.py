@@ -9,9 +9,10 @@ import asyncio
 import fcntl
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -198,19 +199,20 @@ class Worker:
             if self._tasks:
                 await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED, timeout=POLL)
 
-    async def work(self, stop: asyncio.Event, grace: float = 30.0) -> None:
-        """Work until `stop` is set; then finish what runs within `grace` seconds and give the rest back."""
+    async def work(
+        self, stop: asyncio.Event, hurry: asyncio.Event | None = None, grace: float = 30.0
+    ) -> None:
+        """Work until `stop` is set; then finish what runs, within `grace` seconds and until `hurry` is set, and
+        give the rest back."""
         while not stop.is_set():
             await self.dispatcher.sweep()
             await self.claim()
-            waiting = asyncio.create_task(stop.wait())
-            await asyncio.wait(
-                {waiting, *self._tasks.values()}, timeout=POLL, return_when=asyncio.FIRST_COMPLETED
-            )
-            waiting.cancel()
+            await _first_of(stop, self._tasks.values(), POLL)
         self._stopping = True
-        if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=grace)
+        hurry, time = hurry or asyncio.Event(), asyncio.get_running_loop().time
+        end = time() + grace
+        while self._tasks and not hurry.is_set() and time() < end:
+            await _first_of(hurry, self._tasks.values(), end - time())
 
     # One run
 
@@ -260,3 +262,10 @@ class Worker:
 
 def _free_rows(worker: str) -> tuple[Row, ...]:
     return (Row("free_leases_of_worker", (worker,)),)
+
+
+async def _first_of(event: asyncio.Event, others: Iterable[asyncio.Future[Any]], seconds: float) -> None:
+    """Wait until the event is set or one of the others is done, but no longer than some seconds."""
+    waiting = asyncio.create_task(event.wait())
+    await asyncio.wait({waiting, *others}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
