@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from cyclopts import App
@@ -65,6 +66,13 @@ def build(language: str) -> App:
     return app
 
 
+def _write_any_text() -> None:
+    """What the terminal's encoding lacks is written out, so that no text can stop a command half way."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _version() -> str:
     from importlib.metadata import version
 
@@ -90,6 +98,7 @@ def chosen_language(arguments: Sequence[str]) -> str:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    _write_any_text()
     language = chosen_language(arguments)
     terminal = Terminal(language=language, as_json="--json" in arguments)
     try:

@@ -53,22 +53,30 @@ def brief_of(text: str | None, limit: int) -> Any:
     if text is None:
         return None
     if text == "-":
-        text = sys.stdin.buffer.read(limit + 1).decode(errors="surrogateescape")
+        text = _text(sys.stdin.buffer.read(limit + 1), "-", limit)
     elif text.startswith("@"):
-        text = _file(Path(text[1:]), limit)
+        text = _text(_file(Path(text[1:]), limit), text[1:], limit)
     if text.lstrip()[:1] in {"{", "["}:
         return canonical.parse(text, "brief", limit)
     return text
 
 
-def _file(path: Path, limit: int) -> str:
+def _file(path: Path, limit: int) -> bytes:
     try:
         with path.open("rb") as source:
-            return source.read(limit + 1).decode()
-    except OSError as error:
-        raise InterlockError("runtime.unreadable", file=str(path), why=error.strerror or "") from None
+            return source.read(limit + 1)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise InterlockError("runtime.unreadable", file=str(path), why=why or "") from None
+
+
+def _text(data: bytes, file: str, limit: int) -> str:
+    if len(data) > limit:
+        raise InterlockError("brief.too_large", size=len(data), limit=limit)
+    try:
+        return data.decode()
     except UnicodeDecodeError as error:
-        raise InterlockError("cli.run.not_utf8", file=str(path), place=error.start) from None
+        raise InterlockError("cli.run.not_utf8", file=file, place=error.start) from None
 
 
 async def _run(

@@ -170,6 +170,7 @@ class FunctionBody:
             state = await self._state_of(name, arguments)
             while state.done is None:
                 await self._go_on(state, arguments)
+            await self._recorder.settle()
             self._now = self._run.times.get(state.id, self._now)
             return await self._result(state)
 
@@ -214,6 +215,8 @@ class FunctionBody:
             if not isinstance(verdict, Allow):
                 return
         await self._door.act(state, state.tool, arguments)
+        # No model call comes after it, with which the result could be written: a crash would lose them all.
+        await self._recorder.flush(durable=False)
 
     async def _result(self, state: CallState) -> Any:
         entry = state.done

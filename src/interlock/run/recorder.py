@@ -14,6 +14,10 @@ from interlock.run.run import Run
 
 __all__ = ["Lost", "Recorder"]
 
+HELD = 128 * 1024
+"""How many bytes of content may wait for the next write. All runs of a worker together must stay well below
+what the content store remembers."""
+
 
 class Lost(Exception):  # noqa: N818  it is what happened, not a fault
     """The run is somebody else's now: what this worker still wanted to write is refused (RN-5)."""
@@ -27,6 +31,7 @@ class Recorder:
         self._ledger, self._clock = installation.ledger, installation.clock
         self._drafts: list[Draft] = []
         self._contents: list[ContentRow] = []
+        self._held = 0
         self._mark = installation.clock.now()
 
     def elapsed(self) -> int:
@@ -43,7 +48,10 @@ class Recorder:
         """Take a step down. It counts from now on, and is on disk after the next `flush`."""
         at = self._clock.now()
         self._drafts.append(Draft(kind, body, at))
-        self._contents.extend(contents)
+        for row in contents:
+            self._contents.append(row)
+            lies_elsewhere = row.size and not row.body
+            self._held += HELD + 1 if lies_elsewhere else row.size
         self.run.take(kind, body, self.run.fence, at)
 
     async def flush(
@@ -70,8 +78,7 @@ class Recorder:
             case Appended(heads):
                 if own:
                     run.head = heads[0]
-                self._drafts.clear()
-                self._contents.clear()
+                self.forget()
                 return outcome
             case Refused():
                 return outcome
@@ -82,6 +89,15 @@ class Recorder:
         """Drop what was taken down and not written."""
         self._drafts.clear()
         self._contents.clear()
+        self._held = 0
+
+    async def settle(self) -> None:
+        """Write what was taken down if it holds more content than may wait.
+
+        What waits is read back from memory alone, which forgets; large content, or much, is not found there.
+        """
+        if self._held > HELD:
+            await self.flush()
 
     def take_back(self) -> Draft:
         """Give back the last step that was taken down and not written; the caller sets the state right."""

@@ -65,6 +65,7 @@ class Runner:
             return self.run
         while not isinstance(move := await self._next(), Rest):
             await self._make(move)
+            await self._recorder.settle()
         return self.run
 
     async def _next(self) -> Move:
@@ -321,8 +322,7 @@ class Runner:
                 durable=False,
             )
             if not isinstance(outcome, Refused):
-                heads = outcome.heads[1::2]  # each listener's run and task follow the closing step
-                self.opened = list(zip(published.openings, heads, strict=True))
+                self.opened = list(zip(published.openings, outcome.heads[1:], strict=True))
                 self._installation.reach("run.after_close")
                 return
             refused = outcome.constraint
