@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 
+from interlock.errors import InterlockError
 from interlock.fault import Reach, nothing
 from interlock.ledger.ledger import Appended, Finding, Row, Write
 from interlock.ledger.sqlite import SqliteLedger
@@ -111,8 +112,7 @@ async def whole_run(ledger: SqliteLedger, run: str) -> None:
     """A run from its opening to its closing, with its task and an artifact."""
     task = run.replace("run_", "task_")
     await queue(ledger, run)
-    owned = Draft("task.opened", {"root": task, "owner": "triage@acme/platform", "run": run})
-    await write(ledger, task, owned)
+    await write(ledger, task, note(1))
     claimed = (await ledger.claim("worker", 1, LEASE))[0]
     assert claimed.run == run
     artifact = {"name": "cause", "digest": "ab" * 32, "size": 3, "media": "text/plain", "labels": ["pii"]}
@@ -126,3 +126,14 @@ async def whole_run(ledger: SqliteLedger, run: str) -> None:
 
 async def found(ledger: SqliteLedger, stream: str | None = None) -> list[Finding]:
     return [finding async for finding in ledger.verify(stream)]
+
+
+def sayable(error: InterlockError) -> str:
+    """Check that an error has its sentences in both languages, and give the English one."""
+    for language in ("en", "pt-BR"):
+        for sentence in (error.what(language), error.remedy(language)):
+            assert sentence, error.code
+            assert error.code not in sentence, f"{error.code} has no sentence in {language}"
+            assert str(error.params) not in sentence, f"a value is missing in {error.code}"
+    assert error.what("en") != error.what("pt-BR")
+    return error.what()

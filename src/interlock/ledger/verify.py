@@ -26,11 +26,12 @@ BATCH = 64
 
 NEXT = "SELECT CAST(min({column}) AS BLOB) FROM {table} WHERE {column} {beyond} CAST(? AS TEXT)"
 HEAD = "SELECT seq, digest FROM stream WHERE id = CAST(? AS TEXT)"
-STEPS = """SELECT seq, CAST(kind AS BLOB), at, fence, CAST(body AS BLOB), previous, digest
-FROM step WHERE stream = CAST(? AS TEXT) ORDER BY seq"""
+STEPS = """SELECT CAST(stream AS BLOB), seq, CAST(kind AS BLOB), at, fence, CAST(body AS BLOB), previous, digest
+FROM step WHERE rowid IN (SELECT rowid FROM step WHERE stream = CAST(? AS TEXT)) ORDER BY seq"""
+"""By their places in the table, so that each column comes from the step itself and none from the index."""
 SUBJECT = {
     "run": "id",
-    "task": "id",
+    "task": "run",
     "artifact": "run",
     "agent": "address",
     "version": "agent",
@@ -65,6 +66,7 @@ def _findings(path: Path, stream: str | None) -> Generator[Finding, None, None]:
     try:
         rebuilt.execute(text_of("sqlite_schema.sql"))
         rebuilt.execute("BEGIN")
+        db.execute("PRAGMA cache_size = -65536")
         db.execute("BEGIN")
         yield from Verification(db, rebuilt, stream).findings()
     except apsw.Error as error:
@@ -98,7 +100,7 @@ class Verification:
 
     def _page_findings(self) -> Iterator[Finding]:
         try:
-            for (said,) in self._db.execute("PRAGMA quick_check(20)"):
+            for (said,) in self._db.execute("PRAGMA integrity_check(20)"):
                 if said != "ok":
                     yield Finding("damaged_file", "*", detail=said)
         except apsw.Error as error:
@@ -131,7 +133,7 @@ class Verification:
         stream, last = _shown(name), 0
         try:
             head = self._db.execute(HEAD, (name,)).fetchone()
-            chain = Chain(stream)
+            chain = Chain(stream, name)
             for row in self._db.execute(STEPS, (name,)):
                 problem = chain.take(*row)
                 if problem is None:
@@ -176,14 +178,22 @@ class Verification:
 class Chain:
     """The steps of one stream, taken in order: each must fit itself and continue the one before it."""
 
-    def __init__(self, stream: str) -> None:
-        self.stream = stream
+    def __init__(self, stream: str, name: bytes) -> None:
+        self.stream, self._name = stream, name
         self.seq, self.digest = 0, BEGINNING
         self.kind, self.at = "", 0
         self.body: Any = None
 
     def take(
-        self, seq: int, kind: bytes, at: int, fence: int, body: bytes, previous: bytes, digest: bytes
+        self,
+        name: bytes,
+        seq: int,
+        kind: bytes,
+        at: int,
+        fence: int,
+        body: bytes,
+        previous: bytes,
+        digest: bytes,
     ) -> Finding | None:
         """Take the next step as it lies on disk; gives what is wrong with it."""
         if isinstance(seq, int) and seq > self.seq + 1:
@@ -192,7 +202,7 @@ class Chain:
             fits = digest == link(self.stream, seq, kind.decode(), at, fence, body, previous)
         except MISFITS:
             fits = False
-        if not fits or seq != self.seq + 1:
+        if not fits or name != self._name or seq != self.seq + 1:
             return Finding("changed", self.stream, seq if isinstance(seq, int) else self.seq + 1)
         if previous != self.digest:
             return Finding("relinked", self.stream, seq)
