@@ -138,9 +138,11 @@ class Company:
         agents: Iterable[str],
         functions: Iterable[str] = (),
         script: dict[str, Any] | None = None,
+        declared: dict[str, dict[str, Any]] | None = None,
         **settings: Any,
     ) -> "Company":
-        """Write the files of a company with some of the agents; `functions` names those with a function body."""
+        """Write the files of a company with some of the agents; `functions` names those with a function body,
+        `declared` gives further ones."""
         (folder / "agents").mkdir(parents=True)
         (folder / "tools.py").write_text(TOOLS)
         (folder / "answers.yaml").write_text(json.dumps(SCRIPT if script is None else script))
@@ -153,13 +155,14 @@ class Company:
                 }
             )
         )
+        known = AGENTS | (declared or {})
         for name in agents:
             body = (
                 {"function": f"tools:{name}"}
                 if name in functions
                 else {"instructions": f"You are {name}. Write findings."}
             )
-            spec = {"name": name, "scope": "acme/platform", **body, **AGENTS[name]}
+            spec = {"name": name, "scope": "acme/platform", **body, **known[name]}
             (folder / "agents" / f"{name}.yaml").write_text(json.dumps(spec))
         return cls(folder)
 
