@@ -174,3 +174,11 @@ def test_a_listener_is_offered_wording_that_says_what_to_read_first() -> None:
         "Read summary first, with read_artifact; only if that is not enough, read log, dump.",
     ]
     assert "Leia primeiro summary" in say(texts[1], "pt-BR")
+
+
+@pytest.mark.rule("EV-11")
+def test_a_function_is_offered_no_wording_for_instructions_it_does_not_have() -> None:
+    spec = agent("clerk@acme/desk", function="letters:hold", starts_on=(Trigger("incident.triaged"),))
+    heard = Emission("incident.triaged", "incident", ("triage_summary",))
+    assert offered_wording(spec, [heard]) == ()
+    assert offered_wording(agent("clerk@acme/desk", instructions="x", starts_on=spec.starts_on), [heard])

@@ -124,8 +124,12 @@ def _unmentioned(spec: Spec) -> Iterator[Text]:
     if spec.function is not None:
         return
     for name in sorted(spec.exposed - {FINAL_ANSWER}):
-        if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", spec.instructions):
+        if not _mentions(spec, name):
             yield Text("flow.unmentioned", artifact=name)
+
+
+def _mentions(spec: Spec, name: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", spec.instructions) is not None
 
 
 def _unknown_tools(spec: Spec, tools: Mapping[str, Tool]) -> Iterator[InterlockError]:
@@ -181,12 +185,16 @@ def offered_wording(spec: Spec, heard: Iterable[Emission]) -> tuple[Text, ...]:
     """Give wording for a listener's instructions: which artifact to read first, which if that is not enough.
 
     The order is the one in which the source declares them, the most telling first. An event that exposes
-    nothing needs no wording.
+    nothing needs no wording, and neither does a function, which has no instructions.
     """
+    if spec.function is not None:
+        return ()
     wording: dict[tuple[str, tuple[str, ...]], Text] = {}
+    if spec.function is not None:
+        return ()
     events = {trigger.event for trigger in spec.starts_on}
     for emission in heard:
-        if emission.event not in events or not emission.artifacts:
+        if emission.event not in events or not emission.artifacts or _mentions(spec, emission.artifacts[0]):
             continue
         first, *rest = emission.artifacts
         params = {"event": emission.event, "context": emission.context, "first": first}

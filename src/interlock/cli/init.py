@@ -40,6 +40,6 @@ def init(
             raise InterlockError("cli.init.unwritable", value=str(target), why=error.strerror or "") from None
         terminal.tell("cli.init.wrote", file=str(target))
     terminal.line()
-    terminal.tell("cli.init.next", folder=str(where))
+    terminal.tell("cli.init.next_here" if where == Path() else "cli.init.next", folder=str(where))
     terminal.data({"folder": str(where), "files": [str(target) for target, _ in written]})
     return DONE
