@@ -61,7 +61,7 @@ async def _of_task(runtime: Runtime, steps: list[Step], run: str) -> list[Step]:
     return [
         step
         for step in await runtime.installation.ledger.read(task, 0, TRAIL)
-        if step.kind in {"event.listed", "event.withheld"} and step.body["run"] == run
+        if step.kind in {"event.listed", "event.withheld", "event.not_started"} and step.body["run"] == run
     ]
 
 
@@ -73,7 +73,7 @@ def _events_in(step: Step) -> list[dict[str, Any]]:
         return found[:1] if found and "list" in found[0] else found
     if step.kind == "event.listed":
         return [{"list": body["list"]}]
-    if step.kind == "event.withheld":
+    if step.kind in {"event.withheld", "event.not_started"}:
         return [{"withheld": body["reason"]}]
     return []
 

@@ -1,7 +1,9 @@
 """A secret: resolved by name for one allowed call, and taken out of whatever comes back (GT-7)."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from interlock.errors import InterlockError
 from interlock.gate.tool import Tool
@@ -33,15 +35,26 @@ def resolve_secrets(
 
 
 def redacted(value: Any, secrets: Mapping[str, str]) -> Any:
-    """Give a JSON value in which each secret's value is replaced by its name, in keys and in texts."""
+    """Give a JSON value in which each secret's value is replaced by its name, in keys and in texts, also where it
+    stands escaped as in JSON, in Python's notation or in a URL. Other codings of it are not recognised."""
     if not secrets:
         return value
+    forms = {form: name for name, secret in secrets.items() for form in _forms_of(secret)}
+    return _redacted(value, sorted(forms.items(), key=lambda item: -len(item[0])))  # one may begin another
+
+
+def _forms_of(secret: str) -> set[str]:
+    escaped = json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]
+    return {secret, *escaped, quote(secret), quote(secret, safe=""), quote_plus(secret)}
+
+
+def _redacted(value: Any, forms: Sequence[tuple[str, str]]) -> Any:
     if isinstance(value, str):
-        for name, secret in sorted(secrets.items(), key=lambda item: -len(item[1])):  # one may begin another
-            value = value.replace(secret, f"[secret {name}]")
+        for form, name in forms:
+            value = value.replace(form, f"[secret {name}]")
         return value
     if isinstance(value, Mapping):
-        return {redacted(key, secrets): redacted(inner, secrets) for key, inner in value.items()}
+        return {_redacted(key, forms): _redacted(inner, forms) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [redacted(inner, secrets) for inner in value]
+        return [_redacted(inner, forms) for inner in value]
     return value
