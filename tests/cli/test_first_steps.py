@@ -46,12 +46,11 @@ def test_what_is_published_together_is_judged_together(say: Callable[..., Said])
 
 
 @pytest.mark.rule("AG-2")
-def test_what_was_published_before_a_mistake_is_told(say: Callable[..., Said]) -> None:
+def test_nothing_is_published_when_one_file_has_a_mistake(say: Callable[..., Said]) -> None:
     Path("agents/zealot.yaml").write_text("name: zealot\nscope: acme\ninstructions: x\ntools: [no_such]\n")
     code, out, err = say("publish")
-    assert code == 2
-    assert "scribe@acme/desk: published as version 1" in out
-    assert "no_such" in err
+    assert (code, out, "no_such" in err) == (2, "", True)
+    assert "No agent is published yet." in say("agents")[1]
 
 
 @pytest.mark.rule("UI-1")

@@ -190,8 +190,6 @@ def offered_wording(spec: Spec, heard: Iterable[Emission]) -> tuple[Text, ...]:
     if spec.function is not None:
         return ()
     wording: dict[tuple[str, tuple[str, ...]], Text] = {}
-    if spec.function is not None:
-        return ()
     events = {trigger.event for trigger in spec.starts_on}
     for emission in heard:
         if emission.event not in events or not emission.artifacts or _mentions(spec, emission.artifacts[0]):
