@@ -189,7 +189,7 @@ class Runtime:
             worker.opener() if worker else Opener(),
         )
         outcome = await installation.ledger.append(
-            opening.writes, guards=opening.guards, contents=(row,) if row else (), durable=worker is None
+            (opening.write,), guards=opening.guards, contents=(row,) if row else (), durable=worker is None
         )
         if not isinstance(outcome, Appended):
             raise InterlockError("run.not_opened", agent=agent, why=type(outcome).__name__)

@@ -36,6 +36,7 @@ def _run_opened(stream: str, at: int, body: Body) -> Iterator[Row]:
             opener.get("cause"),
         ),
     )
+    yield Row("insert_task", (task["id"], task["root"], task.get("parent"), body["agent"], stream))
 
 
 def _run_closed(stream: str, at: int, body: Body) -> Iterator[Row]:
@@ -51,10 +52,6 @@ def _artifact_saved(stream: str, at: int, body: Body) -> Iterator[Row]:
 def _artifact(run: str, item: Body) -> Row:
     labels = ",".join(item["labels"])
     return Row("insert_artifact", (run, item["name"], item["digest"], item["size"], item["media"], labels))
-
-
-def _task_opened(stream: str, at: int, body: Body) -> Iterator[Row]:
-    yield Row("insert_task", (stream, body["root"], body.get("parent"), body["owner"]))
 
 
 def _version_published(stream: str, at: int, body: Body) -> Iterator[Row]:
@@ -89,7 +86,6 @@ _RULES: dict[str, Callable[[str, int, Body], Iterator[Row]]] = {
     "run.opened": _run_opened,
     "run.closed": _run_closed,
     "artifact.saved": _artifact_saved,
-    "task.opened": _task_opened,
     "version.published": _version_published,
     "agent.paused": _agent_state("paused"),
     "agent.resumed": _agent_state("active"),

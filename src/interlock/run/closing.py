@@ -42,7 +42,7 @@ class Published:
     @property
     def writes(self) -> list[Write]:
         """The listeners' streams."""
-        return [write for opening in self.openings for write in opening.writes]
+        return [opening.write for opening in self.openings]
 
     @property
     def guards(self) -> list[Row]:

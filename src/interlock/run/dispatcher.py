@@ -149,7 +149,7 @@ class Dispatcher:
             left = await budget_left(self._installation, run.root_task)
             opening = await open_listener(self._installation, run, event, delivery, left, Opener())
             outcome = await self._installation.ledger.append(
-                opening.writes, guards=opening.guards, durable=False
+                (opening.write,), guards=opening.guards, durable=False
             )
             if isinstance(outcome, Appended) or outcome == Refused("already_opened"):
                 return True

@@ -51,11 +51,14 @@ class Brief:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Everything to append so that a run is open: the streams of run and task, and the working rows."""
+    """Everything to append so that a run is open: its first step, which opens its task too, and working rows.
+
+    A worker that takes the run at once is named in that step, which is then its claim: `fence` is 1.
+    """
 
     run: str
     task: str
-    writes: tuple[Write, ...]
+    write: Write
     guards: tuple[Row, ...]
     budget: Budget
     body: Mapping[str, Any]
@@ -110,7 +113,7 @@ def opened_by_person(
     if brief.released:
         body["released"] = [list(pair) for pair in brief.released]
     pool_row = Row("insert_budget", (task, left.tool_calls, left.tokens, left.money, left.wall_ms))
-    return _opening(run, task, None, task, spec.address, body, budget, opener, (pool_row,))
+    return _opening(run, task, body, budget, opener, (pool_row,))
 
 
 def opened_by_event(
@@ -148,33 +151,21 @@ def opened_by_event(
         "event": event.as_dict(),
     }
     taken = draw(root, Usage(**budget.as_dict()))
-    return _opening(run, task, parent, root, spec.address, body, budget, opener, (taken,))
+    return _opening(run, task, body, budget, opener, (taken,))
 
 
 def _opening(
     run: str,
     task: str,
-    parent: str | None,
-    root: str,
-    agent: Address,
     body: dict[str, Any],
     budget: Budget,
     opener: Opener,
     guards: tuple[Row, ...],
 ) -> Opening:
-    steps = [Draft("run.opened", body)]
     fence = 0
     if opener.worker is not None:
-        fence = 2
-        steps.append(Draft("run.claimed", {"worker": opener.worker}))
+        fence = 1
+        body["worker"] = opener.worker
     lease = Row("insert_lease", (run, opener.worker, fence, opener.until))
-    owned = {"root": root, "owner": agent, "run": run} | ({"parent": parent} if parent else {})
-    return Opening(
-        run,
-        task,
-        (Write(run, Head(), steps, fence), Write(task, Head(), (Draft("task.opened", owned),))),
-        (*guards, lease),
-        budget,
-        body,
-        fence,
-    )
+    write = Write(run, Head(), (Draft("run.opened", body),), fence)
+    return Opening(run, task, write, (*guards, lease), budget, body, fence)

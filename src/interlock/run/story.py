@@ -73,6 +73,8 @@ def _opened(body: dict[str, Any], step: Step) -> Told:
         yield 1, Text("trail.released", label=label, receiver=receiver)
     if body.get("labels"):
         yield 1, Text("trail.labels", labels=body["labels"])
+    if "worker" in body:
+        yield 1, Text("trail.claimed", worker=body["worker"])
 
 
 def _named(item: dict[str, Any]) -> Text:

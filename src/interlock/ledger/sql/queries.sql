@@ -57,7 +57,7 @@ SELECT id, agent, status FROM run WHERE cause >= 'event:' || ? || ':' AND cause 
 SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT 2;
 
 -- name: insert_task
-INSERT INTO task (id, root, parent, owner) VALUES (?, ?, ?, ?);
+INSERT INTO task (id, root, parent, owner, run) VALUES (?, ?, ?, ?, ?);
 
 -- name: insert_artifact
 INSERT INTO artifact (run, name, digest, size, media, labels) VALUES (?, ?, ?, ?, ?, ?);

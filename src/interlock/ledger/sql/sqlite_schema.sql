@@ -78,6 +78,7 @@ CREATE TABLE task (
   root   TEXT    NOT NULL,
   parent TEXT,
   owner  TEXT    NOT NULL,
+  run    TEXT    NOT NULL,
   epoch  INTEGER NOT NULL DEFAULT 1
 ) STRICT, WITHOUT ROWID;
 
