@@ -96,7 +96,7 @@ async def write_pairs(ledger: SqliteLedger, streams: int, count: int) -> None:
 
 async def claim_all(ledger: SqliteLedger, worker: str) -> None:
     """Claim until nothing is free; say what was claimed."""
-    while claimed := await ledger.claim(worker, 7, 600_000):
+    while claimed := await ledger.claim(worker, 2, 600_000):
         say([item.run for item in claimed])
 
 

@@ -115,24 +115,24 @@ class GroupCommit:
     # Executing
 
     def _execute_waiting(self) -> None:
-        while self._waiting and not self._closed_to_others() and self._begin():
+        while self._waiting and self._begin():
             member = self._waiting.popleft()
             if self._execute(member):
                 self._executed.append(member)
-                if member.durable or member.alone:
-                    self._commit_soon()
-                else:
+                if not (member.durable or member.alone):
                     member.answer()
+                elif not self._commit_due:
+                    self._commit_due = True
+                    self._loop.call_soon(self._commit)
         if not self._executed:
             self._roll_back()
         elif not self._commit_due and self._linger is None:
             self._linger = self._loop.call_later(LINGER, self._commit)
 
-    def _closed_to_others(self) -> bool:
-        return bool(self._executed) and self._executed[-1].alone
-
     def _begin(self) -> bool:
-        """Be in a transaction. False when that has to wait, or cannot be."""
+        """Be in a transaction that is open to the next member. False when that has to wait, or cannot be."""
+        if self._executed:
+            return not self._executed[-1].alone
         try:
             if not self._db.in_transaction:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -225,11 +225,6 @@ class GroupCommit:
             self._execute_waiting()
 
     # Committing
-
-    def _commit_soon(self) -> None:
-        if not self._commit_due:
-            self._commit_due = True
-            self._loop.call_soon(self._commit)
 
     def _commit(self) -> None:
         self._commit_due = False

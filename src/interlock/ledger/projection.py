@@ -10,7 +10,7 @@ from typing import Any
 
 from interlock.ledger.ledger import Row
 
-__all__ = ["PROJECTED", "project"]
+__all__ = ["PROJECTED", "PROJECTING", "project"]
 
 PROJECTED = ("run", "task", "artifact", "agent", "version", "listening", "emitting", "stopped")
 """The tables that hold nothing but projections (`stream`, the heads, is checked step by step)."""
@@ -93,6 +93,9 @@ _RULES: dict[str, Callable[[str, int, Body], Iterator[Row]]] = {
     "scope.stopped": _scope_stopped,
     "scope.resumed": _scope_resumed,
 }
+
+PROJECTING = frozenset(_RULES)
+"""The kinds of steps that project anything."""
 
 
 def project(stream: str, kind: str, at: int, body: Body) -> Iterator[Row]:

@@ -220,7 +220,8 @@ class SqliteLedger:
         self._db.executemany(self._insert_step, steps)
         self._db.execute(self._move_head, (stream, seq, digest))
         for kind, body, when in write.drafts:
-            self._execute_rows(projection.project(stream, kind, at if when is None else when, body))
+            if kind in projection.PROJECTING:
+                self._execute_rows(projection.project(stream, kind, at if when is None else when, body))
         return Head(seq, digest)
 
     def _execute_rows(self, rows: Iterable[Row]) -> None:
