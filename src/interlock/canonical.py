@@ -148,10 +148,15 @@ def _within_depth(value: Any) -> bool:
     return False
 
 
+_decoder = json.JSONDecoder(
+    parse_constant=_no_constant, parse_float=_finite, parse_int=_whole, object_pairs_hook=_unique
+)
+
+
 def _loaded(text: str) -> Any:
-    value = json.loads(
-        text, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole, object_pairs_hook=_unique
-    )
+    if text.startswith("\ufeff"):
+        raise json.JSONDecodeError("Unexpected UTF-8 BOM", text, 0)
+    value = _decoder.decode(text)
     if text.count("[") + text.count("{") > DEPTH and not _within_depth(value):
         raise RecursionError
     return value

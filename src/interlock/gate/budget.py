@@ -49,11 +49,13 @@ class Budget:
 
     def exceeded_by(self, usage: Usage) -> str | None:
         """Give the name of the first amount by which `usage` passes this budget, or None."""
-        for name in AMOUNTS:
-            limit = getattr(self, name)
-            if limit is not None and getattr(usage, name) > limit:
-                return name
-        return None
+        if self.tool_calls is not None and usage.tool_calls > self.tool_calls:
+            return "tool_calls"
+        if self.tokens is not None and usage.tokens > self.tokens:
+            return "tokens"
+        if self.money is not None and usage.money > self.money:
+            return "money"
+        return "wall_ms" if self.wall_ms is not None and usage.wall_ms > self.wall_ms else None
 
     def narrowed(self, other: "Budget") -> "Budget":
         """Give the smaller limit of each amount."""

@@ -33,7 +33,7 @@ class Scope(str):
     @property
     def company(self) -> "Scope":
         """The company this scope belongs to; the installation for the installation."""
-        return self if "/" not in self else Scope(self.partition("/")[0])
+        return self if "/" not in self else _scope(self.partition("/")[0])
 
     def reaches(self, other: "Scope") -> bool:
         """Tell whether `other` is this scope or lies below it (SC-1); siblings never reach each other."""
@@ -43,6 +43,12 @@ class Scope(str):
 @lru_cache(4096)
 def _well_formed(text: str) -> bool:
     return text == "*" or (text.count("/") <= 1 and all(NAME.match(part) for part in text.split("/")))
+
+
+@lru_cache(4096)
+def _scope(text: str) -> Scope:
+    """A scope of a text that was checked before, as part of another scope or of an address."""
+    return Scope(text)
 
 
 @lru_cache(4096)
@@ -78,4 +84,4 @@ class Address(str):
     @property
     def scope(self) -> Scope:
         """The scope the agent lives in."""
-        return Scope(self.partition("@")[2])
+        return _scope(self.partition("@")[2])
