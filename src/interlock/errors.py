@@ -4,24 +4,37 @@ One class serves all: the code's first word is the domain (`spec.unknown_field`)
 catalogue's `<code>` and `<code>.remedy`, so that a code without words cannot exist unnoticed.
 """
 
+import errno
 from typing import Any
 
-from interlock.catalogue import say
+from interlock.catalogue import Text, say
 
 __all__ = ["InterlockError"]
 
 SHOWN = 200
+TOLD = (
+    *("EACCES", "EEXIST", "EIO", "EISDIR", "ELOOP", "EMFILE", "ENAMETOOLONG", "ENOENT"),
+    *("ENOSPC", "ENOTDIR", "EPERM", "EROFS"),
+)
+"""What the system says that the catalogue has in both languages; the rest is told in the system's own words."""
 
 
 def _shorten(value: Any) -> Any:
     if isinstance(value, str):
         value = value.encode("utf-8", "backslashreplace").decode()
         return value if len(value) <= SHOWN else f"{value[:SHOWN]}…"
-    return value
+    return _said(value) if isinstance(value, OSError) else value
+
+
+def _said(error: OSError) -> Any:
+    """Give what the system said, as a message where the catalogue has it."""
+    name = errno.errorcode.get(error.errno or 0, "")
+    return Text(f"system.{name.lower()}") if name in TOLD else _shorten(error.strerror or str(error))
 
 
 class InterlockError(Exception):
-    """An expected failure. `code` is stable; `params` hold the offending values, long ones shortened."""
+    """An expected failure. `code` is stable; `params` hold the offending values, long ones shortened; an
+    OSError among them stands for what the system said."""
 
     def __init__(self, code: str, /, **params: Any) -> None:
         self.code = code

@@ -90,7 +90,7 @@ class Runtime:
         for tool in loaded.tools.declarations.values():
             settings.vocabulary.check(tool.labels.union(*tool.fields.values()))
         home = home or folder / HOME
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make_home(home)
         clock, reach = clock or SystemClock(), from_environment(environment)
         ledger = await SqliteLedger.open(
             home / "ledger.db",
@@ -286,8 +286,15 @@ class Runtime:
             yield finding
 
 
+def _make_home(home: Path) -> None:
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise InterlockError("runtime.no_home", folder=str(home), why=error) from None
+
+
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InterlockError("runtime.unreadable", file=str(path), why=error.strerror or str(error)) from None
+        raise InterlockError("runtime.unreadable", file=str(path), why=error) from None

@@ -7,24 +7,16 @@ Exit codes: 0 it was done; 1 it was done and found something wrong (a run that d
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from io import TextIOWrapper
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from cyclopts import App
-from cyclopts.exceptions import (
-    CoercionError,
-    CycloptsError,
-    MissingArgumentError,
-    RepeatArgumentError,
-    UnknownCommandError,
-    UnknownOptionError,
-    UnusedCliTokensError,
-)
+from cyclopts.exceptions import CycloptsError
 
-from interlock.catalogue import language_of, say
+from interlock.catalogue import LANGUAGES, language_of, say
 from interlock.cli.help import HelpPage
-from interlock.cli.terminal import NOT_DONE, WRONG_INPUT, Terminal
+from interlock.cli.mistake import mistake_of
+from interlock.cli.terminal import DONE, INTERRUPTED, NOT_DONE, WRONG_INPUT, Terminal
 from interlock.errors import InterlockError
 
 __all__ = ["COMMANDS", "build", "main"]
@@ -46,7 +38,13 @@ COMMANDS = {
 }
 """The commands, in the order in which `interlock --help` shows them; each is loaded when it is called."""
 
-UNWRITABLE = ("ledger.unwritable", "ledger.unreadable", "ledger.other_format", "content.")
+UNWRITABLE = (
+    *("ledger.unwritable", "ledger.unreadable", "ledger.other_format", "ledger.busy", "content."),
+    *("cli.unwritable", "cli.init.unwritable", "runtime.no_home"),
+)
+"""How the codes begin of what is not the fault of the input."""
+EVERYWHERE = ("--folder", "--home", "--json", "--lang")
+"""The options of every command."""
 
 
 def build(language: str) -> App:
@@ -61,16 +59,9 @@ def build(language: str) -> App:
         print_error=False,
         result_action="return_value",
     )
-    for name, where in COMMANDS.items():
-        app.command(where, name=name, help=say(f"cli.{name}.help", language))
+    for place, (name, where) in enumerate(COMMANDS.items()):
+        app.command(where, name=name, help=say(f"cli.{name}.help", language), sort_key=place)
     return app
-
-
-def _write_any_text() -> None:
-    """What the terminal's encoding lacks is written out, so that no text can stop a command half way."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _version() -> str:
@@ -84,65 +75,100 @@ def chosen_language(arguments: Sequence[str]) -> str:
 
     It is looked for before the arguments are read, so that mistakes in them are told in it, too.
     """
-    for place, argument in enumerate(arguments):
-        if argument.startswith("--lang="):
-            return language_of(argument.partition("=")[2])
-        if argument == "--lang" and place + 1 < len(arguments):
-            return language_of(arguments[place + 1])
+    named = _named_language(arguments)
+    if named is not None:
+        return language_of(named)
     environment = os.environ
     return language_of(
         environment.get("INTERLOCK_LANG") or environment.get("LC_ALL") or environment.get("LANG")
     )
 
 
+def _named_language(arguments: Sequence[str]) -> str | None:
+    for place, argument in enumerate(arguments):
+        if argument.startswith("--lang="):
+            return argument.partition("=")[2]
+        if argument == "--lang" and place + 1 < len(arguments):
+            return arguments[place + 1]
+    return None
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
     _write_any_text()
-    language = chosen_language(arguments)
-    terminal = Terminal(language=language, as_json="--json" in arguments)
+    terminal = Terminal(language=chosen_language(given), as_json="--json" in given)
     try:
-        code = build(language)(arguments)
+        code = _carry_out(given, terminal)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = DONE  # whoever reads has seen enough
+        _write_no_more()
+    except OSError as error:
+        if error.filename is None:
+            _write_no_more()
+        where = "cli.output" if error.filename is None else "cli.unreachable"
+        terminal.error(InterlockError(where, file=str(error.filename), why=error))
+        code = NOT_DONE
+    except KeyboardInterrupt:
+        terminal.interrupted()
+        code = INTERRUPTED
+    sys.exit(code)
+
+
+def _carry_out(arguments: Sequence[str], terminal: Terminal) -> int:
+    try:
+        _check_language(arguments)
+        code = build(terminal.language)(options_last(arguments))
+        return code if isinstance(code, int) else DONE
     except InterlockError as error:
         terminal.error(error)
-        code = NOT_DONE if error.code.startswith(UNWRITABLE) else WRONG_INPUT
+        return NOT_DONE if error.code.startswith(UNWRITABLE) else WRONG_INPUT
     except CycloptsError as error:
-        terminal.error(_as_own(error, arguments))
-        code = WRONG_INPUT
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    except KeyboardInterrupt:
-        code = 130
-    sys.exit(code if isinstance(code, int) else 0)
+        terminal.error(mistake_of(error, arguments, COMMANDS))
+        return WRONG_INPUT
+    except OSError:
+        raise
+    except Exception as error:
+        if "INTERLOCK_TRACEBACK" in os.environ:
+            raise
+        terminal.error(InterlockError("cli.broke", kind=type(error).__name__, why=str(error)))
+        return NOT_DONE
 
 
-def _as_own(error: CycloptsError, arguments: Sequence[str]) -> InterlockError:
-    """Put a mistake in the arguments into our own words, in the reader's language."""
-    if isinstance(error, UnknownCommandError):
-        unused = error.unused_tokens or [item for item in arguments if not item.startswith("-")]
-        return _with_nearest("cli.unknown_command", unused[0], COMMANDS)
-    code, value, name = "cli.wrong", str(error)[:200], ""
-    match error:
-        case UnknownOptionError() | RepeatArgumentError():
-            code = "cli.unknown_option" if isinstance(error, UnknownOptionError) else "cli.repeated"
-            value = error.token.keyword or error.token.value
-        case UnusedCliTokensError():
-            code, value = "cli.too_many", " ".join(error.unused_tokens or ())
-        case MissingArgumentError():
-            code, value = "cli.missing", _name_of(error.argument)
-        case CoercionError():
-            code, name = "cli.malformed", _name_of(error.argument)
-            value = error.token.value if error.token else ""
-    return InterlockError(code, value=value, name=name, command=" ".join(error.command_chain or ()))
+def options_last(arguments: Sequence[str]) -> list[str]:
+    """Give the arguments with the options that every command has behind the command, where they are read; with
+    these options alone, help is asked for."""
+    rest = list(arguments)
+    first: list[str] = []
+    while rest and (option := rest[0].partition("=")[0]) in EVERYWHERE:
+        length = 1 if "=" in rest[0] or option == "--json" else 2
+        first += rest[:length]
+        del rest[:length]
+    if not rest:
+        return ["--help"]
+    if rest[0].startswith("-") or not first:
+        return rest
+    place = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:place], *first, *rest[place:]]
 
 
-def _name_of(argument: Any) -> str:
-    return str(argument.name) if argument is not None else "?"
+def _check_language(arguments: Sequence[str]) -> None:
+    wanted = _named_language(arguments)
+    if wanted is not None and wanted.lower()[:2] not in {tag[:2] for tag in LANGUAGES}:
+        raise InterlockError("cli.unknown_language", value=wanted, known=LANGUAGES)
 
 
-def _with_nearest(code: str, value: str, known: Any) -> InterlockError:
-    near = get_close_matches(value, list(known), n=1)
-    return InterlockError(
-        f"{code}_near" if near else code, value=value, near="".join(near), known=sorted(known)
-    )
+def _write_any_text() -> None:
+    """What the terminal's encoding lacks is written out, so that no text can stop a command half way; so is
+    what is written where there is no output at all."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  it stays open as long as the process
+        if isinstance(stream := getattr(sys, name), TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _write_no_more() -> None:
+    """Let what is still held for the standard output go nowhere, so that it is not tried again at the exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,17 +1,19 @@
 """`interlock agents`: the published agents, and pausing, resuming, retiring and stopping them."""
 
-import getpass
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from interlock.cli.terminal import DONE, Options, perform
+from interlock.cli.terminal import DONE, Options, account, perform
+from interlock.errors import InterlockError
+from interlock.run.installation import Installation
 from interlock.run.publishing import change_agent, change_scope
 from interlock.scope.scope import Address, Scope
 
 __all__ = ["app"]
 
 PAGE = 1000
+ALL = 1_000_000
 
 app = App(name="agents", help_format="plaintext", result_action="return_value")
 
@@ -47,15 +49,27 @@ async def _list(options: Options) -> int:
 
 
 async def _change(who: str, change: str, options: Options) -> int:
-    terminal, by = options.terminal, getpass.getuser()
+    terminal, by = options.terminal, account()
     async with await options.runtime() as runtime:
+        installation = runtime.installation
         if "@" in who:
-            await change_agent(runtime.installation, Address(who), change, by)
+            await change_agent(installation, Address(who), change, by)
         else:
-            await change_scope(runtime.installation, Scope(who), change == "stop", by)
+            scope = Scope(who)
+            if change == "resume" and scope not in await installation.stopped():
+                raise InterlockError("cli.agents.not_stopped", who=who)
+            await change_scope(installation, scope, change == "stop", by)
+        count = 1 if "@" in who else await _count_in(installation, Scope(who))
     terminal.tell(f"cli.agents.done_{change}", who=who)
-    terminal.data({"changed": who, "change": change})
+    if "@" not in who:
+        terminal.tell("cli.agents.count", count=count)
+    terminal.data({"changed": who, "change": change, "agents": count})
     return DONE
+
+
+async def _count_in(installation: Installation, scope: Scope) -> int:
+    rows = await installation.ledger.query("agents_after", "", ALL)
+    return sum(scope.reaches(Scope(row[1])) for row in rows)
 
 
 @app.command(help="cli.agents.pause.help")

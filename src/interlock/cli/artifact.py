@@ -45,7 +45,7 @@ async def _artifact(run: str, name: str | None, output: Path | None, options: Op
         try:
             output.write_bytes(data)
         except OSError as error:
-            raise InterlockError("cli.unwritable", file=str(output), why=error.strerror or "") from None
+            raise InterlockError("cli.unwritable", file=str(output), why=error) from None
         terminal.tell("cli.artifact.written", file=str(output), size=len(data))
     elif not options.as_json:
         _show(data)

@@ -31,8 +31,8 @@ class HelpPage:
     def render_description(self, console: Any, options: Any, description: Any) -> None:
         """Write what the command does."""
         text = getattr(description, "plain", None) or _plain(console, description)
-        if text.strip():
-            self._write(console, text.strip())
+        if text := text.strip():
+            self._write(console, say(text, self._language) if text.startswith("cli.") else text)
             self._write(console)
 
     def __call__(self, console: Any, options: Any, panel: Any) -> None:
@@ -67,5 +67,5 @@ def _plain(console: Any, renderable: Any) -> str:
     if renderable is None or isinstance(renderable, str):
         return renderable or ""
     with console.capture() as capture:
-        console.print(renderable, end="", highlight=False)
+        console.print(renderable, end="", highlight=False, soft_wrap=True)
     return str(capture.get())

@@ -37,7 +37,7 @@ def init(
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         except OSError as error:
-            raise InterlockError("cli.init.unwritable", value=str(target), why=error.strerror or "") from None
+            raise InterlockError("cli.init.unwritable", value=str(target), why=error) from None
         terminal.tell("cli.init.wrote", file=str(target))
     terminal.line()
     terminal.tell("cli.init.next_here" if where == Path() else "cli.init.next", folder=str(where))

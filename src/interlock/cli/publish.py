@@ -1,6 +1,5 @@
 """`interlock publish`: checks specs and publishes each as a version, with its warnings."""
 
-import getpass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +8,7 @@ from cyclopts import Parameter
 from interlock.agent.reader import read_spec
 from interlock.agent.spec import Spec
 from interlock.catalogue import say
-from interlock.cli.terminal import DONE, Options, Terminal, perform
+from interlock.cli.terminal import DONE, Options, Terminal, account, perform
 from interlock.errors import InterlockError
 from interlock.run.publishing import Publication
 from interlock.runtime import Runtime
@@ -23,7 +22,7 @@ def publish(
     options: Options = Options(),  # noqa: B008  frozen
 ) -> int:
     """Publish specs; those of the folder `agents` when no file is named."""
-    return perform(_publish(files, author or getpass.getuser(), options))
+    return perform(_publish(files, account() if author is None else author, options))
 
 
 async def _publish(files: tuple[Path, ...], author: str, options: Options) -> int:
@@ -53,8 +52,9 @@ def _spec_of(file: Path, limit: int) -> Spec:
     try:
         with file.open("rb") as source:
             text = source.read(limit + 1)
-    except OSError as error:
-        raise InterlockError("runtime.unreadable", file=str(file), why=error.strerror or "") from None
+    except (OSError, ValueError) as error:
+        why = error if isinstance(error, OSError) else str(error)
+        raise InterlockError("runtime.unreadable", file=str(file), why=why) from None
     return read_spec(text, str(file), limit=limit)
 
 

@@ -1,7 +1,6 @@
 """`interlock run`: opens a run, works until it and what it caused are closed, and shows what came of it.
 `interlock cancel`: tells a run that it is cancelled."""
 
-import getpass
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from interlock import canonical
-from interlock.cli.terminal import DONE, FOUND, Options, Terminal, perform
+from interlock.cli.terminal import DONE, FOUND, Options, Terminal, account, perform
 from interlock.errors import InterlockError
 from interlock.run.run import OPEN
 from interlock.runtime import Runtime
@@ -20,7 +19,7 @@ __all__ = ["cancel", "chain_of", "run", "show_run"]
 
 def run(
     agent: Annotated[str, Parameter(help="cli.run.agent")],
-    brief: Annotated[str | None, Parameter(help="cli.run.brief")] = None,
+    brief: Annotated[str | None, Parameter(help="cli.run.brief", allow_leading_hyphen=True)] = None,
     /,
     *,
     person: Annotated[str | None, Parameter(help="cli.run.person")] = None,
@@ -32,13 +31,15 @@ def run(
     options: Options = Options(),  # noqa: B008  frozen
 ) -> int:
     """Open a run."""
+    if brief is not None and brief.startswith("-") and brief != "-":
+        raise InterlockError("cli.unknown_option", value=brief, command="interlock run")
     asked: dict[str, Any] = {
         "labels": label or (),
         "tools": only_tool,
         "effects": only_effect,
         "released": [_released(text) for text in release or ()],
     }
-    return perform(_run(Address(agent), brief, person or getpass.getuser(), asked, wait, options))
+    return perform(_run(Address(agent), brief, account() if person is None else person, asked, wait, options))
 
 
 def _released(text: str) -> tuple[str, str]:
@@ -66,8 +67,8 @@ def _file(path: Path, limit: int) -> bytes:
         with path.open("rb") as source:
             return source.read(limit + 1)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise InterlockError("runtime.unreadable", file=str(path), why=why or "") from None
+        why = error if isinstance(error, OSError) else str(error)
+        raise InterlockError("runtime.unreadable", file=str(path), why=why) from None
 
 
 def _text(data: bytes, file: str, limit: int) -> str:
@@ -143,7 +144,7 @@ def cancel(
     options: Options = Options(),  # noqa: B008  frozen
 ) -> int:
     """Cancel a run."""
-    return perform(_cancel(run, person or getpass.getuser(), options))
+    return perform(_cancel(run, account() if person is None else person, options))
 
 
 async def _cancel(run: str, person: str, options: Options) -> int:

@@ -16,9 +16,20 @@ from interlock.errors import InterlockError
 if TYPE_CHECKING:
     from interlock.runtime import Runtime
 
-__all__ = ["DONE", "FOUND", "NOT_DONE", "WRONG_INPUT", "Options", "Terminal", "perform", "printable"]
+__all__ = [
+    "DONE",
+    "FOUND",
+    "INTERRUPTED",
+    "NOT_DONE",
+    "WRONG_INPUT",
+    "Options",
+    "Terminal",
+    "account",
+    "perform",
+    "printable",
+]
 
-DONE, FOUND, WRONG_INPUT, NOT_DONE = 0, 1, 2, 3
+DONE, FOUND, WRONG_INPUT, NOT_DONE, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,12 @@ class Terminal:
         """Clear the line of progress."""
         if sys.stderr.isatty() and not self.as_json:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def interrupted(self) -> None:
+        """Say that a command was interrupted, and what becomes of what it was doing."""
+        self.progress_done()
+        if not self.as_json:
+            print(self.say("cli.interrupted"), file=sys.stderr)
 
     def error(self, error: InterlockError) -> None:
         """Write an error: what happened, and what to do."""
@@ -112,3 +129,13 @@ def perform(work: Coroutine[Any, Any, int]) -> int:
     import asyncio
 
     return asyncio.run(work)
+
+
+def account() -> str:
+    """Give the name of the account that runs this, or its number where it has no name."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return f"uid-{os.getuid()}"

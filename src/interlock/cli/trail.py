@@ -1,5 +1,6 @@
 """`interlock trail`: what happened in a run, told step by step."""
 
+import sys
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -37,9 +38,11 @@ async def _trail(run: str | None, follow: bool, options: Options) -> int:
         name = await runtime.find_run(run)
         steps = await show_trail(runtime, name, terminal)
         while follow and not (steps and steps[-1].kind == "run.closed"):
+            sys.stdout.flush()
             async for step in runtime.installation.ledger.follow(name, steps[-1].seq):
                 steps.append(step)
                 await _lines(runtime, steps, terminal, step.seq)
+                sys.stdout.flush()
         terminal.data([_form(step) for step in steps])
     return DONE
 

@@ -35,7 +35,7 @@ class Keys:
                 _make_key(path)
             key = bytes.fromhex(path.read_text("ascii"))
         except OSError as error:
-            raise InterlockError("content.no_key", file=str(path), why=error.strerror or str(error)) from None
+            raise InterlockError("content.no_key", file=str(path), why=error) from None
         except ValueError:
             key = b""
         if len(key) != KEY_BYTES:

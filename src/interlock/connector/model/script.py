@@ -61,9 +61,7 @@ def read_script(path: Path) -> Script:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InterlockError(
-            "model.script_unreadable", file=str(path), why=error.strerror or str(error)
-        ) from None
+        raise InterlockError("model.script_unreadable", file=str(path), why=error) from None
     marked = yaml_text.read(content, path.name, LARGEST)
     if not isinstance(marked.value, Mapping):
         raise _error(f"{path.name}:1:1", marked.value, "agent: [answers]")
