@@ -71,7 +71,7 @@ def test_a_run_ends_with_its_reason_and_says_what_was_not_done(tmp_path, status)
                 for language in ("en", "pt_BR"):
                     words = [say(text, language) for text in (closed["reason"], *closed["not_done"])]
                     assert all(" " in said and "{" not in said for said in words)
-            started = await runtime.installation.ledger.query("first_run_of_agent", at("b"))
+            started = await runtime.installation.ledger.query("runs_of_agent", at("b"))
             assert bool(started) == (status == "finished")
             assert await sound(runtime)
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 import interlock
+from interlock import canonical
 from interlock.cli.event import events_of
 from interlock.cli.graph import drawing_of
 from interlock.cli.publish import publish_files
@@ -109,19 +110,28 @@ def _title(terminal: Terminal, message: str) -> None:
 
 async def _carry_out(runtime: Runtime, log: Path, terminal: Terminal) -> str:
     """Open the run, or go on with the one that an earlier, interrupted demo opened in the same home."""
+    brief = {"log": str(log), "language": terminal.language}
     async with runtime.worker() as worker:
-        before = await runtime.installation.ledger.query("first_run_of_agent", TRIAGE)
-        if before:
+        begun = await _begun(runtime, brief)
+        if begun is not None:
             terminal.tell("cli.demo.resumed", home=str(runtime.home))
             await worker.drain()
-            return str(before[0][0])
-        brief = {"log": str(log), "language": terminal.language}
+            return begun
         root = await runtime.open_run(TRIAGE, PERSON, brief, worker=worker)
         terminal.progress("cli.run.working", run=root)
         await worker.finished(root)
         await worker.idle()
         terminal.progress_done()
         return root
+
+
+async def _begun(runtime: Runtime, brief: dict[str, str]) -> str | None:
+    """Give the run that was opened with the same brief before, if there is one."""
+    wanted = runtime.installation.contents.digest(TRIAGE.scope.company, canonical.encode(brief))
+    for run, _ in await runtime.installation.ledger.query("runs_of_agent", TRIAGE):
+        if (await runtime.run(run)).opening.get("input") == wanted:
+            return str(run)
+    return None
 
 
 async def _refused(runtime: Runtime, root: str, terminal: Terminal) -> list[dict[str, Any]]:

@@ -46,8 +46,8 @@ SELECT id FROM run WHERE cause = ?;
 SELECT id, agent, version, scope, task, root_task, root_run, hop, parent, cause, status FROM run
 WHERE id < ? ORDER BY id DESC LIMIT ?;
 
--- name: first_run_of_agent
-SELECT id, status FROM run WHERE agent = ? ORDER BY id LIMIT 1;
+-- name: runs_of_agent
+SELECT id, status FROM run WHERE agent = ? ORDER BY id;
 
 -- name: runs_caused_by
 -- The runs that events of a run opened, by their causes (interlock.event.event.cause_key).
