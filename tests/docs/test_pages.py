@@ -1,0 +1,133 @@
+"""The pages are tests: every command is run, every block of Python executed, every file read, every link followed."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interlock.agent.reader import read_spec
+from interlock.cli import main
+from interlock.settings_reader import read_settings
+from tests.docs.page import LINK, ROOT, Fence, anchors, commands, fences, first_not_shown, pages
+
+PAGES = [page.relative_to(ROOT).as_posix() for page in pages()]
+RUN = [
+    page
+    for page in PAGES
+    if any(fence.language in {"console", "python", "yaml"} for fence in fences(ROOT / page))
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder to work in; what a page loads and sets is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("INTERLOCK_LANG", "en")
+    monkeypatch.delenv("INTERLOCK_HOME", raising=False)
+    known = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - known:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def carry_out(
+    command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> tuple[int, str]:
+    """Run a command and give its exit code and all that it wrote; `interlock` itself runs in this process."""
+    words = shlex.split(command.removesuffix(" || true"))
+    with monkeypatch.context() as during:
+        while words and "=" in words[0]:
+            name, _, value = words.pop(0).partition("=")
+            during.setenv(name, value)
+        if words[0] != "interlock":
+            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout + done.stderr
+        with pytest.raises(SystemExit) as ended:
+            main(words[1:])
+    written = capfd.readouterr()
+    code = 0 if command.endswith(" || true") else int(ended.value.code or 0)
+    return code, written.out + written.err
+
+
+def take_in(fence: Fence, folder: Path) -> None:
+    """Write the file that a block is, and check that it is what it says."""
+    if fence.file is None:
+        return
+    path = folder / fence.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(fence.text)
+    if path.parent.name == "agents":
+        read_spec(fence.text, fence.file)
+    elif path.suffix == ".yaml":
+        read_settings(fence.text, fence.file)
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_a_page_does_what_it_says(
+    page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for fence in fences(ROOT / page):
+        take_in(fence, folder)
+        if fence.language == "python":
+            exec(compile(fence.text, fence.file or page, "exec"), {"__name__": "page"})
+        for command, shown in commands(fence) if fence.language == "console" else ():
+            if command.startswith("export "):
+                name, _, value = command.removeprefix("export ").partition("=")
+                monkeypatch.setenv(name, value)
+                continue
+            code, output = carry_out(command, monkeypatch, capfd)
+            assert code in {0, 1}, f"{command}\n{output}"
+            missing = first_not_shown(shown, output)
+            assert missing is None, f"{command}\ndoes not show {missing!r} but\n{output}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page: str) -> None:
+    for target, anchor in LINK.findall((ROOT / page).read_text()):
+        aimed = (ROOT / page).parent / target if target else ROOT / page
+        assert aimed.exists(), f"{page} links to {target}"
+        if anchor:
+            assert anchor in anchors(aimed), f"{page} links to {target}#{anchor}"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.startswith("docs/why/") and "README" not in page]
+)
+def test_a_decision_says_what_was_asked_chosen_and_paid(page: str) -> None:
+    text = (ROOT / page).read_text()
+    places = [
+        text.find(part)
+        for part in ("**Question.**", "**Choice.**", "**What it costs.**", "**What would change it.**")
+    ]
+    assert -1 not in places and places == sorted(places)
+    assert len(text.splitlines()) <= 60
+    assert f"({Path(page).name})" in (ROOT / "docs/why/README.md").read_text()
+
+
+def test_both_readmes_have_the_same_fences() -> None:
+    def shape(name: str) -> list[tuple[str, str | None, list[str]]]:
+        return [
+            (
+                fence.language,
+                fence.file,
+                [command for command, _ in commands(fence) if "export" not in command],
+            )
+            for fence in fences(ROOT / name)
+        ]
+
+    def files(name: str) -> list[str]:
+        return [fence.text for fence in fences(ROOT / name) if fence.language in {"yaml", "python"}]
+
+    assert shape("README.md") == shape("README.pt-BR.md")
+    assert files("README.md") == files("README.pt-BR.md")
+
+
+def test_the_pages_speak_of_nothing_but_the_product() -> None:
+    for page in PAGES:
+        assert os.sep + "work" + os.sep not in (ROOT / page).read_text(), page
