@@ -8,7 +8,6 @@ from cyclopts import Parameter
 
 from interlock.cli.terminal import DONE, Options, perform, printable
 from interlock.errors import InterlockError
-from interlock.event.event import shown_size
 
 __all__ = ["artifact"]
 
@@ -33,7 +32,7 @@ async def _artifact(run: str, name: str | None, output: Path | None, options: Op
             rows = await runtime.installation.ledger.query("artifacts_of_run", found)
             for row in rows:
                 labels = row[4].replace(",", ", ")
-                terminal.line(f"{row[0]:<24}  {shown_size(row[2]).strip():>8}  {row[3]}  {labels}")
+                terminal.line(f"{row[0]:<24}  {terminal.say("cli.artifact.size", size=row[2]):>16}  {row[3]}  {labels}")
             if not rows:
                 terminal.tell("cli.artifact.none")
             terminal.data(

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock.catalogue import Text
-from interlock.event.event import shown_size
 from interlock.ledger.step import Step
 
 __all__ = ["Line", "story_of"]
@@ -80,7 +79,7 @@ def _opened(body: dict[str, Any], step: Step) -> Told:
 def _named(item: dict[str, Any]) -> Text:
     if item.get("absent"):
         return Text("trail.absent", name=item["name"])
-    return Text("trail.named", name=item["name"], size=shown_size(item["size"]).strip())
+    return Text("trail.named", name=item["name"], size=item["size"])
 
 
 def _claimed(body: dict[str, Any], step: Step) -> Told:
@@ -130,13 +129,13 @@ def _tool_answered(body: dict[str, Any], step: Step) -> Told:
         yield 0, Text("trail.tool_failed", tool=_tool(body))
         yield 1, Text("trail.because", reason=body["error"])
         return
-    yield 0, Text("trail.tool_answered", tool=_tool(body), size=shown_size(body["size"]).strip())
+    yield 0, Text("trail.tool_answered", tool=_tool(body), size=body["size"])
     if body.get("labels"):
         yield 1, Text("trail.brings", labels=body["labels"])
 
 
 def _saved(body: dict[str, Any], step: Step) -> Told:
-    yield 0, Text("trail.saved", name=body["name"], size=shown_size(body["size"]).strip())
+    yield 0, Text("trail.saved", name=body["name"], size=body["size"])
 
 
 def _drawn(body: dict[str, Any], step: Step) -> Told:
@@ -152,7 +151,7 @@ def _closed(body: dict[str, Any], step: Step) -> Told:
     if "reason" in body:
         yield 1, Text("trail.because", reason=body["reason"])
     for item in body.get("artifacts", ()):
-        yield 1, Text("trail.published", name=item["name"], size=shown_size(item["size"]).strip())
+        yield 1, Text("trail.published", name=item["name"], size=item["size"])
     for item in body.get("not_done", ()):
         yield 1, Text("trail.not_done", what=item)
     if "texts" in body:
