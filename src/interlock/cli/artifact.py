@@ -31,8 +31,8 @@ async def _artifact(run: str, name: str | None, output: Path | None, options: Op
         if name is None:
             rows = await runtime.installation.ledger.query("artifacts_of_run", found)
             for row in rows:
-                labels = row[4].replace(",", ", ")
-                terminal.line(f"{row[0]:<24}  {terminal.say("cli.artifact.size", size=row[2]):>16}  {row[3]}  {labels}")
+                labels, size = row[4].replace(",", ", "), terminal.say("cli.artifact.size", size=row[2])
+                terminal.line(f"{row[0]:<24}  {size:>16}  {row[3]}  {labels}")
             if not rows:
                 terminal.tell("cli.artifact.none")
             terminal.data(
