@@ -19,7 +19,7 @@ __all__ = ["cancel", "chain_of", "run", "show_run"]
 
 def run(
     agent: Annotated[str, Parameter(help="cli.run.agent")],
-    brief: Annotated[str | None, Parameter(help="cli.run.brief", allow_leading_hyphen=True)] = None,
+    brief: Annotated[str | None, Parameter(help="cli.run.brief")] = None,
     /,
     *,
     person: Annotated[str | None, Parameter(help="cli.run.person")] = None,
@@ -31,8 +31,6 @@ def run(
     options: Options = Options(),  # noqa: B008  frozen
 ) -> int:
     """Open a run."""
-    if brief is not None and brief.startswith("-") and brief != "-":
-        raise InterlockError("cli.unknown_option", value=brief, command="interlock run")
     asked: dict[str, Any] = {
         "labels": label or (),
         "tools": only_tool,

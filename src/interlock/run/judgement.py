@@ -53,10 +53,11 @@ class Judgement:
         return Proposal(self._run.id, call.id, name, arguments, tool, carried, Usage(tool_calls=1))
 
     def _limit(self, tool: Tool | None) -> int:
-        """What is published or saved through a call may be as long as an answer of a model may be."""
+        """What is published or saved through a call may be as long as an answer of a model or an artifact may be;
+        that each artifact keeps to its own limit is seen when it is taken in."""
         sizes = self._installation.settings.sizes
         holds_content = tool is not None and tool.platform and tool.name != READ_ARTIFACT
-        return sizes.artifact if holds_content else sizes.arguments
+        return max(sizes.answer, sizes.artifact + sizes.arguments) if holds_content else sizes.arguments
 
     def _carried_by(self, arguments: Any) -> dict[str, Labels]:
         """The labels that arguments carry by naming an artifact, whether it was read or not (SC-6)."""
