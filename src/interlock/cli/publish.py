@@ -12,6 +12,7 @@ from interlock.cli.terminal import DONE, Options, Terminal, account, perform
 from interlock.errors import InterlockError
 from interlock.run.publishing import Publication
 from interlock.runtime import Runtime
+from interlock.scope.scope import INSTALLATION, Scope
 
 __all__ = ["publish", "publish_files", "show_publication"]
 
@@ -19,30 +20,37 @@ __all__ = ["publish", "publish_files", "show_publication"]
 def publish(
     *files: Annotated[Path, Parameter(help="cli.publish.files")],
     author: Annotated[str | None, Parameter(help="cli.publish.author")] = None,
+    reader: Annotated[list[Scope] | None, Parameter(help="cli.publish.reader", negative="")] = None,
     options: Options = Options(),  # noqa: B008  frozen
 ) -> int:
     """Publish specs; those of the folder `agents` when no file is named."""
     return perform(_publish(files, account() if author is None else author, options))
 
 
-async def _publish(files: tuple[Path, ...], author: str, options: Options) -> int:
+async def _publish(
+    files: tuple[Path, ...], author: str, readable: Collection[Scope], options: Options
+) -> int:
     terminal = options.terminal
     async with await options.runtime() as runtime:
         chosen = list(files) or sorted((runtime.folder / "agents").glob("*.y*ml"))
         if not chosen:
             raise InterlockError("cli.publish.nothing", folder=str(runtime.folder / "agents"))
-        found = await publish_files(runtime, chosen, author, terminal)
+        found = await publish_files(runtime, chosen, author, terminal, readable)
         terminal.data([_form(item, terminal) for item in found])
     return DONE
 
 
 async def publish_files(
-    runtime: Runtime, files: list[Path], author: str, terminal: Terminal
+    runtime: Runtime,
+    files: list[Path],
+    author: str,
+    terminal: Terminal,
+    readable: Collection[Scope] = (INSTALLATION,),
 ) -> list[Publication]:
     """Read all files and publish them together; nothing is published when one of them cannot be."""
     limit = runtime.installation.settings.sizes.spec
     specs = [_spec_of(file, limit) for file in files]
-    published = await runtime.publish_together(specs, author, language=terminal.language)
+    published = await runtime.publish_together(specs, author, readable, terminal.language)
     for item in published:
         show_publication(item, terminal)
     return published
