@@ -1,5 +1,6 @@
 """`interlock publish`: checks specs and publishes each as a version, with its warnings."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ def publish(
     options: Options = Options(),  # noqa: B008  frozen
 ) -> int:
     """Publish specs; those of the folder `agents` when no file is named."""
-    return perform(_publish(files, account() if author is None else author, options))
+    return perform(_publish(files, account() if author is None else author, reader or [INSTALLATION], options))
 
 
 async def _publish(
