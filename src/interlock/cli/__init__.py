@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _carry_out(arguments: Sequence[str], terminal: Terminal) -> int:
     try:
         _check_language(arguments)
-        code = build(terminal.language)(options_last(arguments))
+        code = build(terminal.language)(in_order(arguments))
         return code if isinstance(code, int) else DONE
     except InterlockError as error:
         terminal.error(error)
@@ -136,10 +136,13 @@ def _carry_out(arguments: Sequence[str], terminal: Terminal) -> int:
         return NOT_DONE
 
 
-def options_last(arguments: Sequence[str]) -> list[str]:
-    """Give the arguments with the options that every command has behind the command, where they are read; with
-    these options alone, help is asked for."""
+def in_order(arguments: Sequence[str]) -> list[str]:
+    """Give the arguments as the parser reads them: the options of every command behind the command, and a lone
+    hyphen, the standard input, behind all options. With nothing but such options, help is asked for."""
     rest = list(arguments)
+    if "-" in rest and "--" not in rest:
+        rest.remove("-")
+        rest += ["--", "-"]
     first: list[str] = []
     while rest and (option := rest[0].partition("=")[0]) in EVERYWHERE:
         length = 1 if "=" in rest[0] or option == "--json" else 2

@@ -42,7 +42,8 @@ def mistake_of(error: CycloptsError, arguments: Sequence[str], commands: Collect
         case CoercionError():
             code, value, name = "cli.malformed", _value_of(error.token), _name_of(error.argument)
         case ValidationError():
-            code, value, name = "cli.malformed", str(error.value), _name_of(error.argument)
+            tokens = error.argument.tokens if error.argument else ()
+            code, value, name = "cli.malformed", _value_of(*tokens[:1]), _name_of(error.argument)
         case _:
             code, value, name = "cli.wrong", str(error), ""
     return InterlockError(code, value=value, name=name, command=command)
@@ -67,7 +68,7 @@ def _shown(token: Any) -> str:
     return str(token.keyword or token.value)
 
 
-def _value_of(token: Any) -> str:
+def _value_of(token: Any = None) -> str:
     return str(token.value) if token is not None else ""
 
 
