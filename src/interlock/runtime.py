@@ -99,7 +99,11 @@ class Runtime:
             synchronous=settings.synchronous,
             read_only=read_only and (home / "ledger.db").exists(),
         )
-        keys = Keys.of_file(home / "key")
+        try:
+            keys = await _keys(ledger, home / "key")
+        except InterlockError:
+            await ledger.close()
+            raise
         contents = ContentStore(ledger, keys, ObjectFolder(home / "objects", reach), settings.inline_bytes)
         models = models or Models(settings.models, folder, environment)
         installation = Installation(
@@ -291,6 +295,20 @@ def _make_home(home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise InterlockError("runtime.no_home", folder=str(home), why=error) from None
+
+
+async def _keys(ledger: SqliteLedger, path: Path) -> Keys:
+    """Read the key, or make one for a ledger that holds no content yet; a new one would fit no other.
+
+    The key is looked for again after content was found, since another process may be starting this home.
+    """
+    if _is_missing(path) and await ledger.query("content_after", 0, 1) and _is_missing(path):
+        raise InterlockError("content.key_lost", file=str(path))
+    return Keys.of_file(path)
+
+
+def _is_missing(path: Path) -> bool:
+    return not path.exists()
 
 
 def _read(path: Path) -> bytes:

@@ -84,3 +84,16 @@ def test_lost_content_is_not_told_as_a_lost_step(say: Callable[..., Said]) -> No
     assert code == 1
     assert "names content that is gone" in out
     assert "is missing" not in out
+
+
+@pytest.mark.rule("CS-1", "CS-8")
+def test_a_lost_key_is_not_replaced_by_a_new_one(say: Callable[..., Said]) -> None:
+    say("publish")
+    key = Path(".interlock/key")
+    kept = key.read_text()
+    key.unlink()
+    for command in (("verify",), ("run", "greeter@acme/desk")):
+        code, _, err = say(*command)
+        assert (code, "content.key_lost" in err, key.exists()) == (3, True, False)
+    key.write_text(kept)
+    assert say("verify")[0] == 0
