@@ -19,7 +19,7 @@ __all__ = ["draw_for", "unused_allowances"]
 
 AHEAD = 8
 """A run draws up to this many times what it needs…"""
-SHARE = 16
+SHARE = 64
 """…but never more than this part of what is left."""
 DAY_MS = 86_400_000
 
