@@ -25,7 +25,7 @@ from interlock.ledger.step import Draft
 from tests.ledger.world import STORES, SqliteStore, in_loop, sayable
 
 INLINE = 4096
-PROSE = b"the same words again and again, " * 60
+PROSE = b"the same words again and again, " * 100
 NOISE = random.Random(1).randbytes(900)
 LARGE = bytes(range(256)) * 100
 FORMS = {"plain": NOISE, "compressed": PROSE, "object": LARGE}

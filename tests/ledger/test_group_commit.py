@@ -212,6 +212,33 @@ async def test_a_flush_tells_that_an_accepted_append_was_lost(store: SqliteStore
 
 
 @in_loop
+async def test_an_accepted_append_that_another_process_overtakes_is_lost_and_told(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = Commits()
+    async with store.open(commits) as ledger, store.open() as other:
+        roll_back = ledger._group._roll_back
+
+        def roll_back_late() -> None:
+            roll_back()
+            monkeypatch.undo()
+            other._group._begin()
+            other._write((Write("task_1", Head(), (note(9),)),), (), (), (), 1)
+            other._db.execute("COMMIT")
+
+        commits.failing = [apsw.IOError("disk")]
+        append = (Write("task_1", Head(), (note(1),)),)
+        assert isinstance(await ledger.append(append, durable=False), Appended)
+        monkeypatch.setattr(ledger._group, "_roll_back", roll_back_late)
+        second = asyncio.create_task(ledger.append(one(2)))
+        with pytest.raises(InterlockError):
+            await ledger.flush()
+        assert isinstance(await second, Appended)
+        assert [step.body["n"] for step in await ledger.read("task_1")] == [9]
+        assert await found(ledger) == []
+
+
+@in_loop
 async def test_a_flush_that_comes_later_tells_it_too(store: SqliteStore) -> None:
     commits = Commits()
     async with store.open(commits) as ledger:

@@ -50,12 +50,14 @@ class _Member:
         if not self.waiting.done():
             self.waiting.set_result(self.outcome)
 
-    def fail(self, error: Exception) -> bool:
-        """Tell the waiter. False when it was told before that all is well."""
+    def fail(self, error: Exception) -> None:
         if not self.waiting.done():
             self.waiting.set_exception(error)
-            return True
-        return self.waiting.cancelled()
+
+    @property
+    def answered(self) -> bool:
+        """Whether the waiter has its answer already: such work may still have to be done again."""
+        return self.waiting.done() and not self.waiting.cancelled()
 
 
 class GroupCommit:
@@ -155,6 +157,8 @@ class GroupCommit:
                 raise self._lost
             self._db.execute("RELEASE member")
         except RefusalError as refusal:
+            if member.answered and type(member.outcome) is not type(refusal.outcome):
+                self._lost = self._unwritable(refusal)
             member.outcome = refusal.outcome
             undone = self._undo(member)
             if member.alone and not undone:
@@ -187,10 +191,11 @@ class GroupCommit:
 
     def _fail(self, member: _Member, error: Exception) -> None:
         """Tell a member that it failed. What nobody is waiting for any more is told to whoever flushes next."""
-        if not member.fail(error):
+        if member.answered:
             self._lost = error
         elif error is self._lost:
             self._lost = None
+        member.fail(error)
 
     def _fail_waiting(self, error: Exception) -> None:
         members = list(self._waiting)
