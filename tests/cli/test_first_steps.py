@@ -7,6 +7,7 @@ import apsw
 import pytest
 
 from interlock.cli import main
+from tests.working_folder import working_in
 
 Said = tuple[int, str, str]
 
@@ -24,8 +25,6 @@ def say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Callable[..., Said]]:
     """Give a command line in the folder of a first company."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("INTERLOCK_LANG", "en")
 
     def command(*arguments: str) -> Said:
         with pytest.raises(SystemExit) as ended:
@@ -33,8 +32,9 @@ def say(
         said = capsys.readouterr()
         return int(ended.value.code or 0), said.out, said.err
 
-    command("init")
-    yield command
+    with working_in(tmp_path, monkeypatch):
+        command("init")
+        yield command
 
 
 @pytest.mark.rule("LP-6", "AG-2")

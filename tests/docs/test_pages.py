@@ -3,7 +3,6 @@
 import os
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from interlock.agent.reader import read_spec
 from interlock.cli import main
 from interlock.settings_reader import read_settings
 from tests.docs.page import LINK, ROOT, Fence, anchors, commands, fences, first_not_shown, pages
+from tests.working_folder import working_in
 
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages()]
 RUN = [
@@ -24,16 +24,9 @@ RUN = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder to work in; what a page loads and sets is forgotten afterwards."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setenv("INTERLOCK_LANG", "en")
-    monkeypatch.delenv("INTERLOCK_HOME", raising=False)
-    known = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - known:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
-            del sys.modules[name]
+    """An empty folder to work in."""
+    with working_in(tmp_path, monkeypatch):
+        yield tmp_path
 
 
 def carry_out(
