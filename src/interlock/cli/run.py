@@ -89,6 +89,7 @@ async def _run(
             terminal.tell("cli.run.queued", run=opened)
             terminal.data({"run": opened, "status": OPEN})
             return DONE
+        await _check_model(runtime, agent)
         async with runtime.worker() as worker:
             opened = await runtime.open_run(agent, person, value, worker=worker, **asked)
             terminal.progress("cli.run.working", run=opened)
@@ -98,6 +99,14 @@ async def _run(
         runs = [await show_run(runtime, name, terminal) for name in await chain_of(runtime, opened)]
         terminal.data(runs)
         return DONE if all(item["status"] == "finished" for item in runs) else FOUND
+
+
+async def _check_model(runtime: Runtime, agent: Address) -> None:
+    """See that the agent's model can be had here, before a run is opened that could only fail."""
+    version, _ = await runtime.installation.current(agent)
+    spec = await runtime.installation.spec(agent, version)
+    if spec.function is None:
+        runtime.installation.models.open(spec.model)
 
 
 async def chain_of(runtime: Runtime, root: str) -> list[str]:
