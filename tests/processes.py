@@ -80,7 +80,7 @@ class Process:
 
     def written(self) -> bytes:
         """What it has written to its standard output so far."""
-        return self._out.read_bytes()
+        return _content(self._out)
 
     def wait(self, seconds: float = PATIENCE) -> Done:
         """Wait for its end and give what came of it; a process that hangs is killed and fails the test."""

@@ -11,7 +11,19 @@ from tests.acceptance.company import Company
 from tests.processes import Done, Processes
 
 TRIAGE = "triage@acme/platform"
-ENGLISH = {" the ", " is ", " not ", " of ", " and ", " cannot ", " There ", "Commands", "Usage", "Error", " was "}
+ENGLISH = {
+    " the ",
+    " is ",
+    " not ",
+    " of ",
+    " and ",
+    " cannot ",
+    " There ",
+    "Commands",
+    "Usage",
+    "Error",
+    " was ",
+}
 """Words that no Portuguese sentence has."""
 
 
@@ -36,7 +48,9 @@ def files_of(folder: Path) -> dict[str, bytes]:
     index of that log says nothing."""
     found = {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     return {
-        name: data for name, data in found.items() if not name.endswith("-shm") and (data or "-wal" not in name)
+        name: data
+        for name, data in found.items()
+        if not name.endswith("-shm") and (data or "-wal" not in name)
     }
 
 

@@ -95,8 +95,9 @@ class Run:
 
     @property
     def fresh(self) -> bool:
-        """Whether whoever opened the run took it at once, so that nobody can have told it anything yet."""
-        return self.fence == self.head.seq
+        """Whether whoever opened the run took it at once, so that nobody can have told it anything yet. The
+        claim of a run that waited is a step of its own, and much may have been said to it by then."""
+        return self.fence == self.head.seq == 1
 
     def time_left(self, longest: int) -> int:
         """Give how long, in milliseconds, a call may take that may take `longest`, within the run's wall time."""
