@@ -136,6 +136,14 @@ def make_key(folder: Path) -> None:
     say(Keys.of_file(folder / "home" / "key").digest("acme", b"x").hex())
 
 
+async def open_many(folder: Path, count: int) -> None:
+    """Open fresh files, one after the other, at about the moment that others do; say what went wrong."""
+    for number in range(count):
+        ledger = await SqliteLedger.open(folder / f"{number}.db")
+        assert isinstance(await ledger.append((Write("acme", None, (Draft("opened", {}),)),)), Appended)
+        await ledger.close()
+
+
 async def main(what: str, folder: str, arguments: dict[str, Any]) -> None:
     print("ready", flush=True)
     sys.stdin.readline()
@@ -143,6 +151,9 @@ async def main(what: str, folder: str, arguments: dict[str, Any]) -> None:
         make_key(Path(folder))
         return
     try:
+        if what == "open_many":
+            await open_many(Path(folder), **arguments)
+            return
         reach = from_environment(os.environ)
         ledger = await SqliteLedger.open(Path(folder) / "ledger.db", clock=SystemClock(), reach=reach)
         await globals()[what](ledger, **arguments)

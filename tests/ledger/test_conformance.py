@@ -77,6 +77,7 @@ async def test_several_streams_are_written_together_or_not_at_all(store: SqliteS
         )
         assert isinstance(outcome, Appended)
         assert [head.seq for head in outcome.heads] == [1, 2, 0]
+        assert await ledger.query("stream_by_id", "task_3") == [], "no step, no stream"
         assert await found(ledger) == []
 
 

@@ -252,6 +252,39 @@ async def test_a_flush_that_comes_later_tells_it_too(store: SqliteStore) -> None
         await ledger.flush()
 
 
+@in_loop
+async def test_an_error_that_takes_the_whole_transaction_with_it_fails_nobody_else(
+    store: SqliteStore,
+) -> None:
+    commits = Commits()
+    tried: Counter[str] = Counter()
+    async with store.open(commits) as ledger:
+
+        def unlucky(name: str, times: int) -> str:
+            """What SQLite does when the disk is full or fails in the middle of a statement."""
+            tried[name] += 1
+            if tried[name] <= times:
+                ledger._db.execute("ROLLBACK")
+                raise apsw.FullError(name)
+            return name
+
+        outcomes = await asyncio.gather(
+            ledger.append(one(1)),
+            ledger._group.submit(lambda: unlucky("fits alone", 1)),
+            ledger.append(one(2)),
+            ledger._group.submit(lambda: unlucky("never fits", 9)),
+            ledger.append(one(3)),
+            return_exceptions=True,
+        )
+        assert [isinstance(outcome, Appended) for outcome in outcomes] == [True, False, True, False, True]
+        assert outcomes[1] == "fits alone"
+        assert isinstance(outcomes[3], InterlockError)
+        assert tried == {"fits alone": 2, "never fits": 2}
+        assert on_disk(store) == {"acme", "task_1", "task_2", "task_3"}
+        assert not ledger._db.in_transaction
+        assert await found(ledger) == []
+
+
 def _limit(ledger: SqliteLedger, more: int | None) -> None:
     """Let the file grow by so many pages, and no further."""
     pages = ledger._db.pragma("page_count")

@@ -149,6 +149,7 @@ class GroupCommit:
 
     def _execute(self, member: _Member) -> bool:
         """Do one member's work in its savepoint. False when it failed; its waiter knows, or it goes again."""
+        alone = member.alone
         try:
             self._db.execute("SAVEPOINT member")
             if member.work is not None:
@@ -161,11 +162,11 @@ class GroupCommit:
                 self._lost = self._unwritable(refusal)
             member.outcome = refusal.outcome
             undone = self._undo(member)
-            if member.alone and not undone:
+            if alone and not undone:
                 member.answer()
             return undone
         except Exception as error:  # noqa: BLE001  one member's mistake is told to its waiter and to nobody else
-            if self._undo(member) or member.alone:
+            if self._undo(member) or alone:
                 self._fail(member, self._unwritable(error) if isinstance(error, apsw.Error) else error)
             return False
         return True
