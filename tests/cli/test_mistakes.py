@@ -198,11 +198,8 @@ def test_settings_that_do_not_fit_are_told_and_nothing_runs(
     other = company.copy(tmp_path / "company")
     (other.folder / "broken.py").write_text("def (:\n")
     (other.folder / "raising.py").write_text("raise SystemError('no')\n")
-    if settings.startswith("models"):
-        settings_text = f"modules: [tools.py]\n{settings}\n"
-    else:
-        settings_text = f"{settings}\n"
-    (other.folder / "interlock.yaml").write_text(settings_text)
+    modules = "modules: [tools.py]\n" if settings.startswith("models") else ""
+    (other.folder / "interlock.yaml").write_text(f"{modules}{settings}\n")
     before = files_of(other.home)
     done = commands.run("run", TRIAGE, folder=other.folder)
     assert done.code == 2 and f"({SETTINGS[settings]}" in done.errors, done

@@ -57,6 +57,7 @@ def build(language: str) -> App:
         help_formatter=HelpPage(language),
         exit_on_error=False,
         print_error=False,
+        suppress_keyboard_interrupt=False,
         result_action="return_value",
     )
     for place, (name, where) in enumerate(COMMANDS.items()):

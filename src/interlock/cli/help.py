@@ -19,21 +19,18 @@ class HelpPage:
     def __init__(self, language: str) -> None:
         self._language = language
 
-    def _write(self, console: Any, text: str = "") -> None:
-        console.print(text, highlight=False, markup=False, soft_wrap=True)
-
     def render_usage(self, console: Any, options: Any, usage: Any) -> None:
         """Write the line that shows how the command is called."""
         words = str(usage).strip().removeprefix("Usage:").strip()
-        self._write(console, f"{say('cli.usage', self._language)} {words}")
-        self._write(console)
+        print(f"{say('cli.usage', self._language)} {words}")
+        print()
 
     def render_description(self, console: Any, options: Any, description: Any) -> None:
         """Write what the command does."""
-        text = getattr(description, "plain", None) or _plain(console, description)
-        if text := text.strip():
-            self._write(console, say(text, self._language) if text.startswith("cli.") else text)
-            self._write(console)
+        text = _plain(description)
+        if text:
+            print(say(text, self._language) if text.startswith("cli.") else text)
+            print()
 
     def __call__(self, console: Any, options: Any, panel: Any) -> None:
         """Write a list of commands or of parameters."""
@@ -43,15 +40,15 @@ class HelpPage:
         named = kind == "parameters" and any(
             label.startswith("-") for label in panel.entries[0].display_labels
         )
-        self._write(console, say("cli.options" if named else f"cli.{kind}", self._language))
+        print(say("cli.options" if named else f"cli.{kind}", self._language))
         for entry in panel.entries:
             self._entry(console, entry, kind)
-        self._write(console)
+        print()
 
     def _entry(self, console: Any, entry: Any, kind: str) -> None:
         labels = entry.display_labels_with_metavar if kind == "parameters" else entry.display_labels
         names = ", ".join(labels)
-        text = _plain(console, entry.description).strip()
+        text = _plain(entry.description)
         if names.startswith(("--help", "-h")):
             text = "cli.option.help"
         elif names.startswith("--version"):
@@ -60,12 +57,10 @@ class HelpPage:
         if entry.required:
             said = f"{said} {say('cli.required', self._language)}".strip()
         gap = " " * max(2, WIDTH - len(names))
-        self._write(console, f"  {names}{gap}{said}")
+        print(f"  {names}{gap}{said}")
 
 
-def _plain(console: Any, renderable: Any) -> str:
-    if renderable is None or isinstance(renderable, str):
-        return renderable or ""
-    with console.capture() as capture:
-        console.print(renderable, end="", highlight=False, soft_wrap=True)
-    return str(capture.get())
+def _plain(described: Any) -> str:
+    """Give the text of what the parser wraps for a console: we set no styles, and write it ourselves."""
+    inner = getattr(described, "primary_renderable", described)
+    return str(getattr(inner, "plain", inner or "")).strip()
