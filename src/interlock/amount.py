@@ -4,7 +4,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-__all__ = ["LARGEST", "bytes_in", "micro_units_in", "milliseconds_in", "money_text", "time_text"]
+__all__ = ["LARGEST", "bytes_in", "micro_units_in", "milliseconds_in", "money_text", "size_text", "time_text"]
 
 LARGEST = 2**63 - 1
 """The largest whole number that both databases keep."""
@@ -58,6 +58,12 @@ def money_text(amount: int) -> str:
     """Write micro-units as `micro_units_in` reads them: 1500000 is `"1.50"`."""
     whole, rest = divmod(amount, MICRO)
     return f"{whole}.{f'{rest:06d}'.rstrip('0').ljust(2, '0')}"
+
+
+def size_text(amount: int) -> str:
+    """Write bytes as `bytes_in` reads them, in the largest unit that divides them."""
+    unit = next(unit for unit in ("GiB", "MiB", "KiB", "B") if amount % BYTES[unit] == 0)
+    return f"{amount // BYTES[unit]}{unit}"
 
 
 def time_text(amount: int) -> str:

@@ -47,7 +47,10 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class SecretGrant:
-    """A secret by name: the environment variable that holds it, and the tools that may use it (GT-7)."""
+    """A secret by name (GT-7).
+
+    variable: the name of the environment variable that holds it. tools: the tools that may use it.
+    """
 
     variable: str
     tools: tuple[str, ...] = ()
@@ -57,7 +60,11 @@ class SecretGrant:
 class Sizes:
     """The largest size of each thing that comes in, in bytes (BI-2).
 
-    `shown` is how much of a result or an artifact enters a prompt at once; the rest is read on request.
+    spec: a spec or the settings. brief: what a person opens a run with. artifact: the content of one.
+    arguments: those of one call. answer: one of a model. result: one of a tool.
+    shown: how much of a result or an artifact enters a prompt at once; the rest is read on request.
+    text: each text about what was not done. summary: a closing answer.
+    artifacts_per_run: how many artifacts a finish may publish.
     """
 
     spec: int = 256 * KIB
@@ -82,8 +89,16 @@ class Settings:
     listeners_at_once: listeners opened in the closing transaction itself; the rest go through the outbox.
     loops_named, loop_edges: the bounds of the search for loops (LP-2).
     inline_bytes: content up to this size lies in the database, larger content in the object store.
+    synchronous: `FULL` survives the loss of power, `NORMAL` the end of the process alone.
+    language: the language of prompts, `en` or `pt-BR`.
+    sizes: the largest size of each thing that comes in.
+    limits: what one run may use, unless its spec says less.
     task_budget: what one root task may use in all.
     scope_budgets: by scope, what its runs may use in a UTC day.
+    models: what each model role stands for, by the role's name.
+    labels: the labels that are declared, with their receivers and the role that may release them.
+    secrets: by name, the environment variable that holds it and the tools that may use it.
+    policies: rules of the installation's own, which ask or deny.
     modules: Python files or modules that declare tools and function bodies.
     """
 
@@ -97,9 +112,7 @@ class Settings:
     synchronous: Literal["FULL", "NORMAL"] = "FULL"
     language: str = "en"
     sizes: Sizes = field(default_factory=Sizes)
-    limits: Budget = field(
-        default_factory=lambda: Budget(tool_calls=100, tokens=500_000, wall_ms=3_600_000)
-    )
+    limits: Budget = field(default_factory=lambda: Budget(tool_calls=100, tokens=500_000, wall_ms=3_600_000))
     task_budget: Budget = field(
         default_factory=lambda: Budget(tool_calls=1000, tokens=5_000_000, wall_ms=24 * 3_600_000)
     )

@@ -40,7 +40,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of a run or a task."""
+    """The limits of a run or a task; what it does not name is not limited.
+
+    tool_calls: how many calls. tokens: of models, in and out. money: micro-units of the currency.
+    wall_ms: the time of active work, which waiting is not.
+    """
 
     tool_calls: int | None = None
     tokens: int | None = None

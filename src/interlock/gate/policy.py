@@ -10,7 +10,8 @@ __all__ = ["Policy"]
 class Policy:
     """A rule of the installation: which calls a person must see first, or nobody may make.
 
-    `tool` and `effect` narrow what it applies to (None: any); `scope` covers everything below it.
+    name: what a verdict calls it. verdict: `ask` or `deny`. scope: where it holds, with everything below it.
+    tool: the tool it is about; any when it names none. effect: the effect it is about; any when it names none.
     """
 
     name: str

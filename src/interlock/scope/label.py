@@ -40,8 +40,9 @@ def listed(labels: Labels) -> list[str]:
 class DeclaredLabel:
     """A label the installation declares: its receivers and the role that may release it (SC-8).
 
-    Receivers are scopes (`acme/hr`), tools (`tool:crm_update`) and connector destinations
-    (`connector:slack/hr`).
+    name: the key it is written under.
+    receivers: scopes (`acme/hr`), tools (`tool:crm_update`) and connector destinations (`connector:slack/hr`).
+    role: whose holder may name a further receiver in a brief.
     """
 
     name: str
