@@ -15,9 +15,7 @@ HOST = re.compile(
         )
     )
 )
-PLACES = re.compile("|".join(("pypi\." + "org", "python" + "hosted", "index-" + "url", "artifact" + "ory")))
-    "(" + "|".join(("pypi\\." + "org", "files\\.pythonhosted", "github\\." + "com", "mirror")) + ")"
-)
+PLACES = re.compile("|".join((r"pypi\." + "org", "python" + "hosted", "index-" + "url", "artifact" + "ory")))
 WORDS = re.compile(r"\b(sub" + r"agents?|(?:SPEC|DESIGN|LIBRARIES|STYLE)" + r"\.md)\b")
 LOGS = {"examples/incident/postgres.log"}
 BINARY = {".mo", ".gz", ".png", ".ico"}
