@@ -114,8 +114,8 @@ async def _carry_out(runtime: Runtime, log: Path, terminal: Terminal) -> str:
     async with runtime.worker() as worker:
         begun = await _begun(runtime, brief)
         if begun is not None:
-            terminal.tell("cli.demo.resumed", home=str(runtime.home))
             await worker.drain()
+            terminal.tell(f"cli.demo.{'resumed' if worker.ended else 'again'}", home=str(runtime.home))
             return begun
         root = await runtime.open_run(TRIAGE, PERSON, brief, worker=worker)
         terminal.progress("cli.run.working", run=root)
