@@ -18,8 +18,8 @@ from interlock.ledger.object_folder import ObjectFolder
 __all__ = ["ContentStore", "Kept"]
 
 PLAIN, COMPRESSED, OBJECT = 0, 1, 2
-WORTH_COMPRESSING = 512
-SAMPLE = 2048
+WORTH_COMPRESSING = 2048
+SAMPLE = 1024
 GAIN = 0.6
 """Content is compressed when a sample of it shrinks to this share or less: prose and logs do, and what is
 close to random is not worth the time."""
@@ -156,11 +156,10 @@ def _key(digest: str) -> bytes:
 
 
 def _compressed(data: bytes) -> tuple[int, bytes]:
-    if len(data) >= WORTH_COMPRESSING:
-        sample = data[:SAMPLE]
-        if len(zlib.compress(sample, 1)) <= GAIN * len(sample):
-            return COMPRESSED, zlib.compress(data, 1)
-    return PLAIN, data
+    sample = data[:SAMPLE]
+    if len(data) < WORTH_COMPRESSING or len(zlib.compress(sample, 1)) > GAIN * len(sample):
+        return PLAIN, data
+    return COMPRESSED, zlib.compress(data, 1)
 
 
 def _decompressed(body: bytes, size: int) -> bytes:

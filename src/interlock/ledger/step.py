@@ -9,8 +9,6 @@ import json
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from interlock import canonical
-
 __all__ = ["BEGINNING", "FORMAT", "Draft", "Head", "Step", "link"]
 
 FORMAT = 1
