@@ -8,7 +8,7 @@ from typing import Any
 
 from interlock.agent.spec import FINAL_ANSWER, Spec
 from interlock.catalogue import Text
-from interlock.connector.model.model import Answer, Call, ModelFailure
+from interlock.connector.model.model import Answer, ModelFailure
 from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
 from interlock.ledger.ledger import Refused, Row
