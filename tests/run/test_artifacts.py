@@ -153,6 +153,28 @@ def test_a_handle_is_good_in_the_run_that_saved_it_alone(tmp_path):
     play(story())
 
 
+@pytest.mark.rule("CS-5", "EV-2")
+def test_an_absent_artifact_is_not_there_to_be_read(tmp_path):
+    async def story():
+        script = {
+            at("a"): [finish(report="r")],
+            at("b"): [read("missing"), read("report"), {"finish": "ok"}],
+        }
+        specs = [
+            spec_of("a", emits=[Emission("done", "c", ("report", "missing"))]),
+            spec_of("b", starts_on=["done"]),
+        ]
+        async with world(tmp_path, script, specs) as runtime:
+            await go_through(runtime, at("a"))
+            (listener,) = await runs_of(runtime, at("b"))
+            first, second = await trail(runtime, listener, "tool.answered")
+            assert first["error"]["with"]["code"] == "artifact.not_given"
+            assert "result" in second
+            assert (await runtime.run(listener)).status == "finished"
+
+    play(story())
+
+
 @pytest.mark.rule("CS-6", "GT-1")
 def test_reading_is_judged_counted_shown_and_labelled(tmp_path):
     async def story():

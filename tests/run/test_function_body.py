@@ -31,10 +31,10 @@ NAME = "company:body"
 BODY = spec_of("f", function=NAME, tools=("look", "write"))
 
 
-def tools_of(calls):
+def tools_of(calls, leaves=False):
     """A read and a write tool."""
     return [
-        tool_giving(calls, "look", lambda **given: {"found": given.get("n", 0) * 2}),
+        tool_giving(calls, "look", lambda **given: {"found": given.get("n", 0) * 2}, leaves=leaves),
         tool_giving(calls, "write", {"ok": True}, effect="write", parameters=STEERED, steers=["to"]),
         tool_giving(calls, "inbox", {"body": "x"}, labels=["untrusted"]),
         tool_giving(calls, "foreign", {"a": 1}, labels=["area:acme/finance"]),
@@ -120,11 +120,11 @@ def test_time_identifiers_and_chance_are_equal_on_replay(tmp_path):
 
 
 async def killed_and_resumed(
-    folder, body, again, spec=BODY, *, kills=1, clock=None, point="tool.before_call", at_call=2
+    folder, body, again, spec=BODY, *, kills=1, point="tool.before_call", at_call=2, leaves=False
 ):
-    """Kill a run of `body` at its second call, as often as told, and go on with `again`; give runtime's state."""
-    clock, calls = clock or JumpingClock(), Calls()
-    settings = {"tools": tools_of(calls), "clock": clock}
+    """Kill a run of `body` at its second call, as often as told, and go on with `again`; give the run's state."""
+    clock, calls = JumpingClock(), Calls()
+    settings = {"tools": tools_of(calls, leaves), "clock": clock}
     name = None
     for _ in range(kills):
         async with world(folder, None, [] if name else [spec], functions={NAME: body}, **settings) as runtime:
@@ -144,14 +144,19 @@ async def two_calls(run):
 
 
 @pytest.mark.rule("AG-6")
+@pytest.mark.parametrize("leaves", [False, True])
 @pytest.mark.parametrize("kills", [1, 2, 3])
-def test_a_call_judged_under_several_claims_is_still_the_same_call(tmp_path, kills):
+def test_a_call_judged_under_several_claims_is_still_the_same_call(tmp_path, kills, leaves):
+    """With `leaves` each verdict is on disk before the call, so that it stands there once for each claim."""
+
     async def story():
-        state, calls, _ = await killed_and_resumed(
-            tmp_path, two_calls, two_calls, kills=kills, point="tool.after_call"
+        state, calls, bodies = await killed_and_resumed(
+            tmp_path, two_calls, two_calls, kills=kills, point="tool.after_call", leaves=leaves
         )
         assert state.status == "finished", state.reason
         assert [call["n"] for call in calls].count(1) == 1
+        judged = [body for body in bodies if "verdict" in body and body["call"] == "call_2"]
+        assert len(judged) == (kills + 1 if leaves else 1)
 
     play(story())
 

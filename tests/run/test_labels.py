@@ -73,6 +73,26 @@ def test_saving_the_same_content_again_does_not_keep_the_fewer_labels(tmp_path):
     play(story())
 
 
+@pytest.mark.rule("SC-4")
+def test_a_large_clean_result_that_a_tainted_run_keeps_carries_the_runs_labels(tmp_path):
+    async def story():
+        calls = Calls()
+        tools = [
+            tool_giving(calls, "inbox", {"body": "hello"}, labels=["untrusted"]),
+            tool_giving(calls, "export", "e" * 90_000),
+        ]
+        script = {at("a"): [{"call": "inbox"}, {"call": "export"}, {"finish": "done"}]}
+        async with world(tmp_path, script, [spec_of("a", tools=("inbox", "export"))], tools=tools) as runtime:
+            state = await go_through(runtime, at("a"))
+            (saved,) = await trail(runtime, state.id, "artifact.saved")
+            assert saved["labels"] == [OWN, "untrusted"]
+            answer = (await trail(runtime, state.id, "tool.answered"))[1]
+            assert answer["handle"] == saved["name"]
+            assert saved["name"].encode() in (await runtime.prompt(state.id))[0].request
+
+    play(story())
+
+
 @pytest.mark.rule("SC-2", "SC-4")
 def test_an_area_agent_carries_its_area_and_a_wider_one_what_it_is_given_and_adds(tmp_path):
     async def story():
@@ -168,18 +188,19 @@ def test_data_of_another_area_is_refused_on_every_path_and_named(tmp_path):
         tools = [
             tool_giving(calls, "ledger_of_finance", {"a": 1}, labels=["area:acme/finance"]),
             tool_giving(calls, "post_to_finance", {"a": 1}, destination="acme/finance", effect="write"),
-            tool_giving(calls, "misspelt", {"a": 1}, labels=["area:acme/finance"]),
+            tool_giving(calls, "ask_finance", {"a": 1}, destination="acme/finance"),
         ]
         script = {
             at("source"): [
                 {"call": "ledger_of_finance"},
                 {"call": "post_to_finance"},
+                {"call": "ask_finance"},
                 {"finish": {"summary": "s", "artifacts": {"report": "r"}}},
             ],
             "*": [{"text": "ok"}],
         }
         specs = [
-            spec_of("source", tools=("ledger_of_finance", "post_to_finance"), emits=["done"]),
+            spec_of("source", tools=("ledger_of_finance", "post_to_finance", "ask_finance"), emits=["done"]),
             spec_of("sibling", "acme/finance", starts_on=["done"]),
             spec_of("wide", "acme", starts_on=["done"]),
         ]
@@ -203,7 +224,13 @@ def test_data_of_another_area_is_refused_on_every_path_and_named(tmp_path):
                 "origin": "acme/platform",
                 "target": "acme/finance",
             }
-            assert calls.of("post_to_finance") == 0
+            asked = next(
+                item
+                for item in await trail(runtime, state.id, "tool.judged")
+                if item["tool"] == "ask_finance"
+            )
+            assert (asked["verdict"], asked["rule"]) == ("deny", "data_barrier")
+            assert calls.of("post_to_finance") == calls.of("ask_finance") == 0
             told = (await trail(runtime, state.id, "run.closed"))[0]["events"][0]["deliveries"]
             assert {item["listener"]: item["outcome"] for item in told} == {
                 "sibling@acme/finance": "refused",

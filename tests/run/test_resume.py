@@ -7,6 +7,7 @@ import pytest
 
 from interlock.agent.spec import Emission
 from interlock.connector.model.scripted import ScriptedModel
+from interlock.errors import InterlockError
 from tests.run.scene import (
     Calls,
     JumpingClock,
@@ -232,6 +233,42 @@ def test_a_clock_that_stands_still_or_goes_back_changes_no_order(tmp_path):
                 assert list(await trail(runtime, second.id)) == order
             assert second.usage.wall_ms == 0
             assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("RN-4", "WK-4")
+@pytest.mark.parametrize("code", ["ledger.unwritable", "ledger.busy"])
+def test_a_ledger_that_cannot_be_written_for_a_while_fails_no_run_and_strands_none(tmp_path, code):
+    """One after the other, each append of a run fails for a while, and with it all that come after it."""
+
+    async def story():
+        for number in range(1, 12):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            clock, calls, model = JumpingClock(), Calls(), Counting(SCRIPT)
+            async with world(folder, None, SPECS, **settings_of(clock, calls, model)) as runtime:
+                ledger = runtime.installation.ledger
+                append, made = ledger.append, []
+
+                async def full(*given, append=append, made=made, number=number, **more):
+                    made.append(1)
+                    if number <= len(made) < number + 4:
+                        raise InterlockError(code, file="ledger.db", why="full", seconds=60)
+                    return await append(*given, **more)
+
+                async with runtime.worker() as worker:
+                    name = await runtime.open_run(at("a"), "maria", "go", worker=worker)
+                    ledger.append = full
+                    while worker._tasks:
+                        await asyncio.wait(worker._tasks.values())
+                    ledger.append = append
+                    await worker.drain()
+                    state = await runtime.run(name)
+                    doubted = state.status == "failed" and state.reason["id"] == "run.in_doubt"
+                    assert state.status == "finished" or doubted
+                    assert calls.of("write") == 1
+                assert await sound(runtime)
 
     play(story())
 

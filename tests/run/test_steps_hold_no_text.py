@@ -176,7 +176,7 @@ def test_a_secret_reaches_its_tool_after_an_allow_and_nothing_else(tmp_path, cap
             with_secret("raises", raising, **two),
             with_secret("raises_ours", raising_ours, **two),
             with_secret("odd", lambda secrets: {secrets["key"]}),
-            with_secret("ungranted", dict, secrets=["key", "never"]),
+            with_secret("ungranted", dict, secrets=["key", "others"]),
             with_secret("denied", dict, effect="write", steers=["to"]),
             tool_giving(calls, "inbox", {"body": "x"}, labels=["untrusted"]),
         ]
@@ -192,7 +192,11 @@ def test_a_secret_reaches_its_tool_after_an_allow_and_nothing_else(tmp_path, cap
         script = {
             "*": [hear({"call": name, "with": {"to": "x"} if name == "denied" else {}}) for name in names]
         }
-        grants = {"key": SecretGrant("THE_KEY", names), "longer": SecretGrant("OTHER_KEY", names)}
+        grants = {
+            "key": SecretGrant("THE_KEY", names),
+            "longer": SecretGrant("OTHER_KEY", names),
+            "others": SecretGrant("THE_KEY", ("another_tool",)),
+        }
         specs = [spec_of("a", tools=names)]
         settings = {"tools": tools, "secrets": grants, "environment": environment, "corrections": 9}
         async with world(tmp_path, script, specs, **settings) as runtime:

@@ -6,9 +6,22 @@ import pytest
 
 from interlock.agent.spec import FINAL_ANSWER, Emission
 from interlock.errors import InterlockError
+from interlock.run.dispatcher import Dispatcher
 from interlock.run.publishing import change_agent, change_scope
 from interlock.scope.scope import INSTALLATION, Scope
-from tests.run.scene import Calls, all_steps, at, go_through, play, runs_of, spec_of, tool_giving, trail
+from tests.run.scene import (
+    Calls,
+    Killed,
+    all_steps,
+    at,
+    drain,
+    go_through,
+    play,
+    runs_of,
+    spec_of,
+    tool_giving,
+    trail,
+)
 from tests.world import sound, world
 
 EMITS = Emission("done", "work", (FINAL_ANSWER,))
@@ -216,5 +229,35 @@ def test_a_listener_stopped_after_the_event_went_out_is_recorded_as_not_started(
             assert await runs_of(runtime, at("b")) == []
             assert len(await runs_of(runtime, at("c", "acme/finance"))) == (0 if len(stopped) == 2 else 1)
             assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("AG-5", "EV-5")
+def test_what_was_recorded_as_not_started_stays_so_though_the_dispatcher_died_after_it(tmp_path):
+    async def story():
+        source = spec_of("a", emits=[Emission("heard", "work", ())])
+        specs = [source, spec_of("b", starts_on=["heard"])]
+        async with world(tmp_path, {"*": [{"text": "ok"}]}, specs, listeners_at_once=0) as runtime:
+            state = await go_through(runtime, source.address, until_idle=False)
+            await CHANGES["paused"](runtime)
+            ledger = runtime.installation.ledger
+            append = ledger.append
+
+            async def dying(writes, **more):
+                if any(row.query == "settle_owed" for row in more.get("rows", ())):
+                    raise Killed
+                return await append(writes, **more)
+
+            ledger.append = dying
+            with pytest.raises(Killed):
+                await Dispatcher(runtime.installation).sweep()
+            ledger.append = append
+            assert len(await trail(runtime, state.task, "event.not_started")) == 1
+            await let_go_on(runtime, "paused")
+            await drain(runtime)
+            assert await runs_of(runtime, at("b")) == []
+            assert await ledger.query("owed_runs", "", 9) == []
+            assert len(await trail(runtime, state.task, "event.not_started")) == 1
 
     play(story())

@@ -10,6 +10,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ from interlock.run.runner import Runner
 __all__ = ["Liveness", "Worker"]
 
 POLL = 0.25
+UNWRITTEN = frozenset({"ledger.unwritable", "ledger.busy"})
+"""What passes, such as a full disk: a run that met it is given back and goes on from its last step."""
 
 
 class Liveness:
@@ -109,6 +112,7 @@ class Worker:
         self._stop_heartbeat = threading.Event()
         self._heartbeat: threading.Thread | None = None
         self._stopping = False
+        self._stranded: list[tuple[str, int]] = []
         self.ended = 0
         """How many runs this worker brought to their end."""
         self.dispatcher = Dispatcher(installation)
@@ -132,6 +136,8 @@ class Worker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(InterlockError):  # if the ledger still cannot be written, the leases end by themselves
+            await self._give_back()
         self._stop_heartbeat.set()
         if self._heartbeat is not None:
             await asyncio.to_thread(self._heartbeat.join)
@@ -164,6 +170,7 @@ class Worker:
     async def claim(self) -> int:
         """Take what nobody holds, up to the free places. Gives how many runs were taken."""
         await self._free_the_dead()
+        await self._give_back()
         free = self._concurrency - self._running
         if free <= 0:
             return 0
@@ -172,6 +179,12 @@ class Worker:
         for item in claimed:
             self.take(fold(await ledger.read(item.run, 0, TRAIL)))
         return len(claimed)
+
+    async def _give_back(self) -> None:
+        """Let go of the runs that could not write; the heartbeat would otherwise keep them for good."""
+        while self._stranded:
+            await self._installation.ledger.release(*self._stranded[-1])
+            self._stranded.pop()
 
     async def _free_the_dead(self) -> None:
         ledger = self._installation.ledger
@@ -232,11 +245,15 @@ class Worker:
             raise
         except Lost:
             return
+        except InterlockError:
+            self._stranded.append((run.id, run.fence))
 
     async def _run(self, run: Run) -> list[Run]:
         try:
             spec = await self._installation.spec(run.agent, run.version)
         except InterlockError as error:
+            if error.code in UNWRITTEN:
+                raise
             # A run whose spec is damaged ends, saying so; it must not stay open under a lease that goes on.
             nothing_granted = Spec(run.agent.name, run.scope)
             await Runner(self._installation, run, nothing_granted, self.opener).broke(error.code, error)
@@ -248,6 +265,8 @@ class Worker:
         except (Lost, asyncio.CancelledError):
             raise
         except InterlockError as error:
+            if error.code in UNWRITTEN:
+                raise
             await runner.broke(error.code, error)
         except Exception as error:  # noqa: BLE001  one run must never take the others with it
             await runner.broke(type(error).__name__, error)
