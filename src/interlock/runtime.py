@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.agent.spec import Spec
+from interlock.catalogue import Text
 from interlock.clock import Clock, SystemClock, new_id
 from interlock.connector.model.choice import Models
 from interlock.errors import InterlockError
@@ -168,7 +169,7 @@ class Runtime:
         version, state = await installation.current(agent)
         if state != "active":
             await self._note_not_started(agent, person, state)
-            raise InterlockError("run.not_started", agent=agent, state=state)
+            raise InterlockError("run.not_started", agent=agent, state=Text(f"run.state_{state}"))
         spec = await installation.spec(agent, version)
         row, digest = None, None
         if brief is not None:
@@ -216,7 +217,7 @@ class Runtime:
         name = await self.find_run(run)
         status = (await self._ledger.query("run_by_id", name))[0][-1]
         if status != OPEN:
-            raise InterlockError("run.closed_already", run=name, status=status)
+            raise InterlockError("run.closed_already", run=name, status=Text(f"trail.closed_{status}"))
         signal = new_id("signal", self.installation.clock)
         await self._ledger.append((), rows=(Row("insert_signal", (name, signal, "cancel", by)),))
 

@@ -4,6 +4,7 @@ Parameters name a message id as their help; titles and marks are ours, so that n
 shows.
 """
 
+import re
 from typing import Any
 
 from interlock.catalogue import say
@@ -11,6 +12,8 @@ from interlock.catalogue import say
 __all__ = ["HelpPage"]
 
 WIDTH = 30
+VALUE = re.compile(r"(?<= )(STR|PATH|INT)\b")
+"""What the parser writes for the kind of an option's value."""
 
 
 class HelpPage:
@@ -22,6 +25,8 @@ class HelpPage:
     def render_usage(self, console: Any, options: Any, usage: Any) -> None:
         """Write the line that shows how the command is called."""
         words = str(usage).strip().removeprefix("Usage:").strip()
+        for word in ("COMMAND", "OPTIONS", "ARGS"):
+            words = words.replace(word, say(f"cli.word.{word.lower()}", self._language))
         print(f"{say('cli.usage', self._language)} {words}")
         print()
 
@@ -47,7 +52,7 @@ class HelpPage:
 
     def _entry(self, console: Any, entry: Any, kind: str) -> None:
         labels = entry.display_labels_with_metavar if kind == "parameters" else entry.display_labels
-        names = ", ".join(labels)
+        names = VALUE.sub(lambda kind: say(f"cli.word.{kind[1].lower()}", self._language), ", ".join(labels))
         text = _plain(entry.description)
         if names.startswith(("--help", "-h")):
             text = "cli.option.help"
