@@ -4,6 +4,7 @@ It looks at the outbox alone, which holds what is owed and nothing else, so that
 look at history. Whatever order commits come in, a row stays until its last listener has been opened.
 """
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -31,6 +32,8 @@ from interlock.scope.scope import Address
 __all__ = ["Dispatcher"]
 
 PAGE = 100
+AT_ONCE = 32
+"""How many listeners are opened at the same time, sharing their flushes."""
 TRIES = 5
 
 
@@ -127,15 +130,15 @@ class Dispatcher:
     async def _open_all(self, run: Run, form: dict[str, Any]) -> bool:
         """Open the run of every listener on the list. False when one of them could not be opened yet."""
         event = EventInput.from_dict(form)
+        waiting = [
+            Delivery(Address(item["listener"]), item["version"], "open")
+            for item in form["deliveries"]
+            if item["outcome"] == "open"
+        ]
         settled = True
-        for item in form["deliveries"]:
-            if item["outcome"] != "open":
-                continue
-            delivery = Delivery(Address(item["listener"]), item["version"], "open")
-            self._installation.reach("dispatch.before_open")
-            settled &= await self._open(run, event, delivery)
-            self._installation.reach("dispatch.after_open")
-        await self._installation.ledger.append(())
+        for start in range(0, len(waiting), AT_ONCE):
+            some = waiting[start : start + AT_ONCE]
+            settled &= all(await asyncio.gather(*(self._open(run, event, item) for item in some)))
         return settled
 
     async def _open(self, run: Run, event: EventInput, delivery: Delivery) -> bool:
@@ -148,9 +151,9 @@ class Dispatcher:
                 return True
             left = await budget_left(self._installation, run.root_task)
             opening = await open_listener(self._installation, run, event, delivery, left, Opener())
-            outcome = await self._installation.ledger.append(
-                (opening.write,), guards=opening.guards, durable=False
-            )
+            self._installation.reach("dispatch.before_open")
+            outcome = await self._installation.ledger.append((opening.write,), guards=opening.guards)
+            self._installation.reach("dispatch.after_open")
             if isinstance(outcome, Appended) or outcome == Refused("already_opened"):
                 return True
         return False
