@@ -1,0 +1,28 @@
+"""Fixtures of all tests."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def forgotten_modules() -> Iterator[None]:
+    """Take out again what a test loaded as a module of an installation, and put back what stood in its place:
+    installations name their modules alike."""
+    before, path = dict(sys.modules), list(sys.path)
+    yield
+    sys.path[:] = path
+    for name, module in list(sys.modules.items()):
+        if before.get(name) is module or not _of_an_installation(module):
+            continue
+        if name in before:
+            sys.modules[name] = before[name]
+        else:
+            del sys.modules[name]
+
+
+def _of_an_installation(module: object) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and (Path(file).parent / "interlock.yaml").is_file()
