@@ -32,7 +32,7 @@ from interlock.run.runner import Runner
 __all__ = ["Liveness", "Worker"]
 
 POLL = 0.25
-UNWRITTEN = frozenset({"ledger.unwritable", "ledger.busy"})
+UNWRITTEN = frozenset({"ledger.unwritable", "ledger.busy", "content.unwritable"})
 """What passes, such as a full disk: a run that met it is given back and goes on from its last step."""
 
 
@@ -81,18 +81,23 @@ class Heartbeat:
     now: Callable[[], int]
 
     def beat(self, stop: threading.Event) -> None:
-        """Renew at each third of the lease until `stop` is set. A missed beat is made up at the next."""
+        """Renew at each third of the lease until `stop` is set. A missed beat is made up at the next, also when
+        the ledger could not be opened for it."""
+        db: apsw.Connection | None = None
+        renew = queries("queries.sql")["renew_leases"]
+        while not stop.wait(self.lease_ms / 3000):
+            try:
+                db = db or self._connected()
+                db.execute(renew, (self.now() + self.lease_ms, self.worker))
+            except (apsw.Error, InterlockError):
+                continue
+        if db is not None:
+            db.close()
+
+    def _connected(self) -> apsw.Connection:
         db = connect(self.path)
         db.set_busy_timeout(self.lease_ms // 3)
-        renew = queries("queries.sql")["renew_leases"]
-        try:
-            while not stop.wait(self.lease_ms / 3000):
-                try:
-                    db.execute(renew, (self.now() + self.lease_ms, self.worker))
-                except apsw.Error:
-                    continue
-        finally:
-            db.close()
+        return db
 
 
 class Worker:
