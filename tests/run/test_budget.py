@@ -142,6 +142,22 @@ def test_a_model_call_takes_no_longer_than_the_run_has_time(tmp_path):
     play(story())
 
 
+@pytest.mark.rule("GT-5", "AG-6", "RN-6")
+def test_a_function_that_never_ends_takes_no_longer_than_the_run_has_time(tmp_path):
+    async def story():
+        async def body(run):
+            await run.save_artifact("what I have")
+            await asyncio.Event().wait()
+
+        spec = spec_of("f", function="m:body", limits=Budget(wall_ms=60))
+        async with world(tmp_path, None, [spec], functions={"m:body": body}) as runtime:
+            state = await go_through(runtime, at("f"))
+            assert (state.status, state.reason["with"]) == ("exhausted", {"amount": "wall_ms"})
+            assert any(name.startswith("artifact-") for name in state.artifacts)
+
+    play(story())
+
+
 @pytest.mark.rule("GT-5", "RN-7")
 def test_a_childs_budget_is_cut_from_what_its_task_has_left(tmp_path):
     async def story():

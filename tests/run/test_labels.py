@@ -93,6 +93,32 @@ def test_a_large_clean_result_that_a_tainted_run_keeps_carries_the_runs_labels(t
     play(story())
 
 
+@pytest.mark.rule("SC-4", "SC-5", "SC-3")
+@pytest.mark.parametrize("ours", [False, True])
+def test_the_words_with_which_a_tool_fails_carry_its_labels(tmp_path, ours):
+    """An exception quotes what the tool read; where its labels may not enter, its words do not either."""
+
+    async def story():
+        error = InterlockError("tool.no_result", tool="t", why="INJECTED") if ours else ValueError("INJECTED")
+        calls = Calls()
+        tools = [
+            tool_giving(calls, "page", error, labels=["untrusted"]),
+            tool_giving(calls, "by_field", error, fields={"body": ["untrusted"]}),
+            tool_giving(calls, "finance", error, labels=["area:acme/finance"]),
+        ]
+        for name in ("page", "by_field", "finance"):
+            folder = tmp_path / name
+            folder.mkdir()
+            script = {at("a"): [{"call": name}, {"finish": "done"}]}
+            async with world(folder, script, [spec_of("a", tools=(name,))], tools=tools) as runtime:
+                state = await go_through(runtime, at("a"))
+                prompt = (await runtime.prompt(state.id, 2))[0].request
+                assert state.labels == ({OWN} if name == "finance" else {OWN, "untrusted"})
+                assert (b"INJECTED" in prompt) == (name != "finance")
+
+    play(story())
+
+
 @pytest.mark.rule("SC-2", "SC-4")
 def test_an_area_agent_carries_its_area_and_a_wider_one_what_it_is_given_and_adds(tmp_path):
     async def story():

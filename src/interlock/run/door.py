@@ -106,21 +106,24 @@ class Door:
         bound = self._installation.tools.get(tool.name)
         if bound is None:
             raise InterlockError("tool.unknown", value=tool.name)
-        secrets: dict[str, str] = {}
+        settings = self._installation.settings
         try:
-            secrets = resolve_secrets(
-                tool, self._installation.settings.secrets, self._installation.environment
-            )
+            secrets = resolve_secrets(tool, settings.secrets, self._installation.environment)
+        except InterlockError as error:
+            self.outcomes.fail(call, Text("tool.failed", tool=tool.name, code=error.code), str(error))
+            return
+        try:
             result = await self._reach_out(bound, tool, proposal, allow, secrets)
-            await self.outcomes.take(call, tool, redacted(result, secrets))
         except TimeoutError:
             self.outcomes.fail(call, Text("tool.timed_out", tool=tool.name, ms=self._timeout(tool)))
         except InterlockError as error:
             reason = Text("tool.failed", tool=tool.name, code=error.code)
-            self.outcomes.fail(call, reason, redacted(str(error), secrets))
+            self.outcomes.fail_saying(call, tool, reason, redacted(str(error), secrets))
         except Raised as error:
             reason = Text("tool.raised", tool=tool.name, kind=error.kind)
-            self.outcomes.fail(call, reason, redacted(error.said, secrets))
+            self.outcomes.fail_saying(call, tool, reason, redacted(error.said, secrets))
+        else:
+            await self.outcomes.take(call, tool, redacted(result, secrets))
 
     async def _reach_out(
         self, bound: BoundTool, tool: Tool, proposal: Proposal, allow: Allow, secrets: Mapping[str, str]

@@ -87,9 +87,13 @@ class FunctionBody:
         return self._finish_of(finish)
 
     async def _finish_given(self, function: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Await the function. Once the run is at its end, nothing that the function makes of that counts."""
+        """Await the function, as long as the run has time. Once the run is at its end, nothing that the function
+        makes of that counts."""
+        left = self._run.budget.left(self._run.usage).wall_ms
         try:
-            return await foreign(function(self))
+            return await asyncio.wait_for(foreign(function(self)), None if left is None else left / 1000)
+        except TimeoutError:
+            raise self._end("exhausted", Text("budget.run_used_up", amount="wall_ms")) from None
         except BaseExceptionGroup as group:
             if self._ended is None:
                 raise Raised(group) from None

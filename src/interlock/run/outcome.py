@@ -11,8 +11,8 @@ from interlock.run.installation import Installation
 from interlock.run.platform_tools import handles_of
 from interlock.run.recorder import Recorder
 from interlock.run.run import CallState, Run
-from interlock.scope.barrier import barrier
-from interlock.scope.label import Labels, listed
+from interlock.scope.barrier import Refusal, barrier
+from interlock.scope.label import NO_LABELS, Labels, listed
 
 __all__ = ["Outcomes", "artifact_body"]
 
@@ -51,7 +51,7 @@ class Outcomes:
             self.fail(call, Text("tool.result_too_large", tool=tool.name, size=len(data), limit=limit))
             return
         labels = tool.labels_of(result)
-        refusal = barrier(labels, self._run.scope, settings.vocabulary, frozenset(), self._released)
+        refusal = self._refusal(labels)
         if refusal is not None:
             self.fail(call, refusal.text)
             return
@@ -85,16 +85,32 @@ class Outcomes:
             body["handle"] = handle
         self._recorder.note("tool.answered", body, [kept.row])
 
-    def fail(self, call: CallState, reason: Text, told: str = "") -> None:
-        """Take down that a call came to nothing; `told` is what the body hears, the reason unless given."""
+    def fail_saying(self, call: CallState, tool: Tool, reason: Text, said: str) -> None:
+        """Take down that a tool failed with words of its own. They may hold anything that its result may, so they
+        carry all its labels, and a body whose scope may not have those hears the reason alone."""
+        labels = tool.labels.union(*tool.fields.values())
+        if self._refusal(labels) is None:
+            self.fail(call, reason, said, labels)
+        else:
+            self.fail(call, reason)
+
+    def _refusal(self, labels: Labels) -> Refusal | None:
+        vocabulary = self._installation.settings.vocabulary
+        return barrier(labels, self._run.scope, vocabulary, frozenset(), self._released)
+
+    def fail(self, call: CallState, reason: Text, told: str = "", labels: Labels = NO_LABELS) -> None:
+        """Take down that a call came to nothing; `told` is what the body hears, the reason unless given, and
+        `labels` what that brings into the run."""
         kept = self.keep_text(told or say(reason, self._installation.settings.language))
-        body = {
+        body: dict[str, Any] = {
             "call": call.id,
             "tool": call.tool,
             "error": reason,
             "detail": kept.digest,
             "usage": self._usage(),
         }
+        if labels:
+            body["labels"] = listed(labels)
         self._recorder.note("tool.answered", body, [kept.row])
 
     def _usage(self) -> dict[str, int]:
