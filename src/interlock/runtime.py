@@ -83,11 +83,12 @@ class Runtime:
         (`.interlock` in the folder unless told otherwise).
 
         `settings` and `loaded` replace what the folder's files say, `models` what the settings say; tests and
-        programs that have no files use them. Raises InterlockError for anything that does not fit.
+        programs that have no files use them. With `read_only` the installation's own code is not loaded: what was
+        recorded can be read whatever has become of it. Raises InterlockError for anything that does not fit.
         """
         environment = os.environ if environment is None else environment
         settings = settings or read_settings(_read(folder / SETTINGS_FILE), SETTINGS_FILE)
-        loaded = loaded or load_modules(folder, settings.modules)
+        loaded = loaded or (Loaded() if read_only else load_modules(folder, settings.modules))
         for tool in loaded.tools.declarations.values():
             settings.vocabulary.check(tool.labels.union(*tool.fields.values()))
         home = home or folder / HOME

@@ -207,6 +207,28 @@ def test_settings_that_do_not_fit_are_told_and_nothing_runs(
     assert "Traceback" not in done.errors + done.text
 
 
+@pytest.mark.rule("UI-1", "RN-2")
+def test_what_was_recorded_is_read_though_the_code_is_broken(
+    company: Company, commands: Processes, tmp_path: Path
+) -> None:
+    other = company.copy(tmp_path / "company")
+    (other.folder / "tools.py").write_text("def (:\n")
+    run = other.rows("SELECT id FROM run ORDER BY id")[0][0]
+    for arguments in (
+        ["trail"],
+        ["trail", run],
+        ["artifact", run],
+        ["event", run],
+        ["prompt", "show", run],
+        ["agents"],
+        ["graph"],
+        ["verify"],
+    ):
+        done = commands.run(*arguments, folder=other.folder)
+        assert done.code == 0 and done.text.strip(), done
+    check_error(commands.run("run", TRIAGE, folder=other.folder), 2, "module.broken")
+
+
 @pytest.mark.rule("UI-1")
 def test_without_an_installation_every_command_says_how_to_make_one(
     commands: Processes, tmp_path: Path
