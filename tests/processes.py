@@ -69,6 +69,11 @@ class Process:
         self._watch = os.pidfd_open(pid)
         self._done: Done | None = None
 
+    @property
+    def waited(self) -> bool:
+        """Whether somebody has taken in its end."""
+        return self._done is not None
+
     def ended(self, seconds: float = 0) -> bool:
         """Tell whether it has ended, waiting up to `seconds` for that."""
         return self._done is not None or bool(select.select([self._watch], [], [], seconds)[0])
@@ -103,7 +108,7 @@ class Processes:
     """Starts commands of the command line, each in a process of its own."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._count = folder, 0
+        self._folder, self._started = folder, list[Process]()
         root = Path(__file__).parents[1]
         self._server = subprocess.Popen(
             [sys.executable, "-m", "tests.processes"], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -119,8 +124,7 @@ class Processes:
         err: Path | None = None,
     ) -> Process:
         """Start `interlock` with arguments in a folder. `out` and `err` may name a pipe or a terminal."""
-        self._count += 1
-        files = [self._folder / f"{self._count}.{name}" for name in ("in", "out", "err")]
+        files = [self._folder / f"{len(self._started)}.{name}" for name in ("in", "out", "err")]
         if isinstance(stdin, bytes):
             files[0].write_bytes(stdin)
         else:
@@ -135,7 +139,8 @@ class Processes:
                 "files": [str(file) for file in files],
             }
         )
-        return Process(self, pid, files[1], files[2])
+        self._started.append(Process(self, pid, files[1], files[2]))
+        return self._started[-1]
 
     def run(self, *arguments: str, folder: Path, **more: Any) -> Done:
         """Run `interlock` with arguments in a folder to its end."""
@@ -146,7 +151,11 @@ class Processes:
         return self._ask({"reap": pid})
 
     def close(self) -> None:
-        """End the process that starts the others."""
+        """End what a test left running, and the process that starts the others."""
+        for process in self._started:
+            if not process.waited:
+                process.send(signal.SIGKILL)
+                process.wait()
         if self._server.stdin is not None:
             self._server.stdin.close()
         self._server.wait(PATIENCE)

@@ -8,7 +8,7 @@ import pytest
 from tests.acceptance.kill_demo import expected_of, kill_and_resume
 from tests.processes import Processes
 
-SEEDS = int(os.environ.get("INTERLOCK_KILL_SEEDS", "10"))
+SEEDS = int(os.environ.get("INTERLOCK_KILL_SEEDS", "8"))
 
 
 @pytest.mark.rule("RN-4", "EV-5", "CS-1", "AG-2")
