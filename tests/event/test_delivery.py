@@ -76,6 +76,20 @@ def test_a_listener_is_started_with_names_and_never_with_content(tmp_path):
     play(story())
 
 
+@pytest.mark.rule("EV-11", "LP-7")
+def test_publishing_a_listener_offers_wording_for_its_instructions(tmp_path):
+    async def story():
+        async with world(tmp_path, {}, [spec_of("a", emits=[EMITS])]) as runtime:
+            published = await runtime.publish(spec_of("b", starts_on=["done"]), "maria")
+            for language in ("en", "pt_BR"):
+                words = " ".join(say(text, language) for text in published.wording)
+                assert "read_artifact" in words
+                assert words.index("report") < words.index("absent")
+            assert (await runtime.publish(spec_of("c"), "maria")).wording == ()
+
+    play(story())
+
+
 @pytest.mark.rule("EV-3")
 def test_the_model_can_neither_emit_nor_withhold(tmp_path):
     async def story():

@@ -273,6 +273,41 @@ def test_a_ledger_that_cannot_be_written_for_a_while_fails_no_run_and_strands_no
     play(story())
 
 
+@pytest.mark.rule("AC-2", "RN-4")
+@pytest.mark.parametrize("effect", ["read", "write"])
+def test_a_call_whose_result_could_not_be_kept_is_not_told_as_one_that_failed(tmp_path, effect):
+    """A read is made again when there is room; a write has happened, so it is in doubt and is not made again."""
+
+    async def story():
+        calls, clock = Calls(), JumpingClock()
+        tools = [tool_giving(calls, "export", "e" * 400_000, effect=effect)]
+        script = {"*": [{"call": "export"}, {"finish": "done"}]}
+        async with world(
+            tmp_path, script, [spec_of("a", tools=("export",))], tools=tools, clock=clock
+        ) as runtime:
+            contents = runtime.installation.contents
+            keep_any, failing = contents.keep_any, [1]
+
+            async def full(company, data):
+                if len(data) > 300_000 and failing:
+                    failing.pop()
+                    raise InterlockError("content.unwritable", file="objects", why="full")
+                return await keep_any(company, data)
+
+            contents.keep_any = full
+            name = await runtime.open_run(at("a"), "maria")
+            await drain(runtime)
+            state = await runtime.run(name)
+            assert failing == []
+            if effect == "read":
+                assert (state.status, len(calls)) == ("finished", 2)
+            else:
+                assert (state.status, state.reason["id"], len(calls)) == ("failed", "run.in_doubt", 1)
+            assert all("error" not in body for body in await trail(runtime, name, "tool.answered"))
+
+    play(story())
+
+
 @pytest.mark.rule("CS-8", "BI-1")
 def test_a_run_whose_version_cannot_be_read_ends_and_says_so(tmp_path):
     async def story():
