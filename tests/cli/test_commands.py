@@ -68,6 +68,8 @@ def test_a_first_company_runs_as_a_newcomer_is_told(commands: Processes, tmp_pat
     assert " ! " not in told(commands.run("publish", folder=folder))
     said = told(commands.run("run", "greeter@acme/desk", '{"name": "Ana"}', folder=folder))
     assert "greeter@acme/desk" in said and "scribe@acme/desk" in said and "visit" in said
+    look = said.rstrip("\n").splitlines()[-1].partition("interlock ")[2].split()
+    assert "open_orders" in told(commands.run(*look, folder=folder))
     assert commands.run("init", "desk", folder=tmp_path).code == 2
     assert "interlock publish" in told(commands.run("init", "--lang", "pt-BR", folder=_made(tmp_path / "pt")))
 

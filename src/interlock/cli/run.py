@@ -97,6 +97,7 @@ async def _run(
             await worker.idle()
             terminal.progress_done()
         runs = [await show_run(runtime, name, terminal) for name in await chain_of(runtime, opened)]
+        terminal.tell("cli.run.look", agent=agent)
         terminal.data(runs)
         return DONE if all(item["status"] == "finished" for item in runs) else FOUND
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -26,6 +27,7 @@ async def _work(concurrency: int, drain: bool, options: Options) -> int:
     terminal = options.terminal
     async with await options.runtime() as runtime, runtime.worker(concurrency) as at_work:
         terminal.tell("cli.worker.started", worker=at_work.name)
+        sys.stdout.flush()  # whoever started it through a pipe is told now, not when it ends
         if drain:
             await at_work.drain()
         else:
