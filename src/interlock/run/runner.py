@@ -1,38 +1,30 @@
 """A runner: takes one claimed run from where its trail stands to its end, move by move."""
 
-import asyncio
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from interlock.agent.spec import FINAL_ANSWER, Spec
 from interlock.catalogue import Text
-from interlock.connector.model.model import Answer, ModelFailure
+from interlock.connector.model.model import Answer
 from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
-from interlock.ledger.ledger import Refused, Row
-from interlock.ledger.step import Head
+from interlock.ledger.ledger import Row
 from interlock.perspective.answer import load_answer, store_answer
-from interlock.perspective.resolver import Resolver
-from interlock.perspective.snapshot import SnapshotKeeper
 from interlock.run.allowance import draw_for
-from interlock.run.closing import Published, closing_rows, publish_events, returned_budget
+from interlock.run.asking import Asking
 from interlock.run.door import Door
-from interlock.run.finish import Finished, take_finish
+from interlock.run.ending import Ending
+from interlock.run.finish import take_finish
 from interlock.run.function_body import Ended, FunctionBody
 from interlock.run.installation import Installation
 from interlock.run.move import Act, Ask, Doubt, End, Finishing, Judge, Move, Rest, ending, next_move
-from interlock.run.opening import Opener, Opening
+from interlock.run.opening import Opener
 from interlock.run.platform_tools import FINISH
 from interlock.run.recorder import Recorder
 from interlock.run.run import OPEN, CallState, Run
-from interlock.settings import ModelChoice
 
 __all__ = ["Runner"]
-
-FIRST_WAIT_MS, LONGEST_WAIT_MS = 500, 60_000
-CLOSING_TRIES = 5
 
 
 class Runner:
@@ -41,19 +33,12 @@ class Runner:
     def __init__(
         self, installation: Installation, run: Run, spec: Spec, opener: Callable[[], Opener]
     ) -> None:
-        self._installation, self.run, self._spec, self._opener = installation, run, spec, opener
+        self._installation, self.run, self._spec = installation, run, spec
         self._recorder = Recorder(installation, run)
         self._door = Door(installation, self._recorder, spec)
-        self._snapshots = SnapshotKeeper(installation.contents, run.company)
-        self._resolver = self._resolver_of()
+        self._asking = Asking(installation, self._recorder, spec)
+        self.ending = Ending(installation, self._recorder, spec, opener)
         self._proposed: dict[str, tuple[str, Any]] = {}
-        self.opened: list[tuple[Opening, Head]] = []
-
-    def _resolver_of(self) -> Resolver:
-        installation, run = self._installation, self.run
-        settings = installation.settings
-        static = installation.prompt_head(self._spec, run.version, "event" in run.opening)
-        return Resolver(installation.contents, run.agent, *static, settings.sizes.shown, settings.language)
 
     async def go(self) -> Run:
         """Go on until the run is closed, and give its state.
@@ -95,9 +80,9 @@ class Runner:
             case Finishing(call):
                 await self._finishing(call)
             case Doubt(call):
-                await self.close("failed", Text("run.in_doubt", tool=call.tool, call=call.id))
+                await self.ending.close("failed", Text("run.in_doubt", tool=call.tool, call=call.id))
             case End(status, reason):
-                await self.close(status, reason)
+                await self.ending.close(status, reason)
 
     # What others have to say
 
@@ -111,99 +96,18 @@ class Runner:
     # The model
 
     async def _ask(self, number: int) -> None:
-        model = self._installation.models.open(self._spec.model)
-        choice = self._installation.settings.models[self._spec.model]
-        request = await self._resolver.resolve(
-            number, self.run.opening, self.run.entries, choice.max_output_tokens
-        )
-
-        async def before_send(parts: Sequence[bytes]) -> None:
-            size = sum(map(len, parts))
-            await self._reserve(_largest(size, choice))
-            about = self._about(number, model.provider, model.model)
-            digest, size, rows = await self._snapshots.keep(about, parts)
-            asked = {"n": number, "snapshot": digest, "bytes": size, "role": self._spec.model}
-            self._recorder.note("model.asked", asked, rows)
-            await self._recorder.flush()
-            self._installation.reach("model.before_send")
-
-        try:
-            async with asyncio.timeout(self._timeout_ms(choice) / 1000):
-                answer = await model.ask(request, before_send)
-        except ModelFailure as failure:
-            await self._failed(number, failure, choice.attempts)
-        except TimeoutError:
-            await self._failed(number, ModelFailure("timed_out", True), choice.attempts)
-        except _ExhaustedError as used_up:
-            await self.close("exhausted", used_up.reason)
-        else:
-            self._installation.reach("model.after_answer")
-            await self._take_answer(number, answer)
-
-    def _timeout_ms(self, choice: ModelChoice) -> int:
-        return self.run.time_left(choice.timeout_ms)
-
-    async def _reserve(self, estimate: Usage) -> None:
-        """See that run and scopes can pay for the largest estimate of a call, before it is made."""
-        amount = self.run.budget.exceeded_by(self.run.usage + estimate)
-        if amount is not None:
-            raise _ExhaustedError(Text("budget.run_used_up", amount=amount))
-        if self._installation.settings.scope_budgets:
-            reason = await draw_for(self._installation, self._recorder, estimate)
-            if reason is not None:
-                raise _ExhaustedError(reason)
-
-    def _about(self, number: int, provider: str, model: str) -> dict[str, Any]:
-        run = self.run
-        return {
-            "agent": run.agent,
-            "version": run.version,
-            "run": run.id,
-            "root_run": run.place.root_run if run.place else None,
-            "call": number,
-            "attempt": run.attempts + 1,
-            "role": self._spec.model,
-            "provider": provider,
-            "model": model,
-            "artifacts": sorted({*run.given, *run.artifacts}),
-        }
-
-    async def _failed(self, number: int, failure: ModelFailure, attempts: int) -> None:
-        run = self.run
-        detail = self._installation.contents.keep(
-            run.company, failure.detail.encode(errors="backslashreplace")
-        )
-        again = failure.retryable and run.attempts < attempts
-        wait = self._wait_ms(failure) if again else 0
-        body = {
-            "n": number,
-            "code": failure.code,
-            "status": failure.status,
-            "wait_ms": wait,
-            "detail": detail.digest,
-            "usage": Usage(wall_ms=self._recorder.elapsed()).as_dict(),
-        }
-        self._recorder.note("model.failed", body, [detail.row])
-        if not again:
-            reason = Text("run.model_failed", code=failure.code, attempts=run.attempts, role=self._spec.model)
-            await self.close("failed", reason)
-            return
-        await self._recorder.flush()
-        await self._installation.clock.sleep(wait / 1000)
-        self._recorder.rest()
-
-    def _wait_ms(self, failure: ModelFailure) -> int:
-        """Exponential back-off with full jitter above a floor, and never less than the provider asked for."""
-        longest = min(LONGEST_WAIT_MS, FIRST_WAIT_MS << min(self.run.attempts, 16))
-        chance = int.from_bytes(self._installation.clock.random_bytes(2)) / 65535
-        return max(failure.wait_ms or 0, int(longest * (0.5 + chance / 2)))
+        match await self._asking.ask(number):
+            case Answer() as answer:
+                await self._take_answer(number, answer)
+            case End(status, reason):
+                await self.ending.close(status, reason)
 
     async def _take_answer(self, number: int, answer: Answer) -> None:
         settings = self._installation.settings
         size = _size(answer)
         if size > settings.sizes.answer:
             reason = Text("run.answer_too_large", size=size, limit=settings.sizes.answer)
-            await self.close("failed", reason)
+            await self.ending.close("failed", reason)
             return
         digest, stored, rows = await store_answer(
             self._installation.contents,
@@ -246,7 +150,7 @@ class Runner:
         if self._installation.settings.scope_budgets:
             reason = await draw_for(self._installation, self._recorder, Usage(tool_calls=1))
             if reason is not None:
-                await self.close("exhausted", reason)
+                await self.ending.close("exhausted", reason)
                 return
         await self._door.judge(call, *await self._proposed_by(call))
 
@@ -271,11 +175,11 @@ class Runner:
                 # Only the summary can be at fault here, and its error names sizes and places, never the text.
                 self._recorder.note("model.noted", {"text": Text(error.code, **error.params)})
             elif call is None:
-                await self.close("failed", reason, detail=str(error))
+                await self.ending.close("failed", reason, detail=str(error))
             else:
                 self._door.outcomes.fail(call, reason, str(error))
             return
-        await self.close("finished", None, finished)
+        await self.ending.close("finished", None, finished)
 
     # Function bodies
 
@@ -285,113 +189,20 @@ class Runner:
         if isinstance(end, Rest):
             return
         if isinstance(end, End):
-            await self.close(end.status, end.reason)
+            await self.ending.close(end.status, end.reason)
             return
         body = FunctionBody(self._installation, self._recorder, self._door, self._spec, self._take_signals)
         try:
             finish = await body.go()
         except Ended as ended:
-            await self.close(ended.status, ended.reason, detail=ended.detail)
+            await self.ending.close(ended.status, ended.reason, detail=ended.detail)
             return
         await self._finish_with(finish, None)
-
-    # The end
-
-    async def broke(self, kind: str, error: BaseException) -> None:
-        """Close a run that could not go on for a reason in the platform itself, which is kept in full."""
-        self._recorder.forget()
-        detail = "".join(traceback.format_exception(error))
-        await self.close("failed", Text("run.broke", kind=kind), detail=detail)
-
-    async def close(
-        self, status: str, reason: dict[str, Any] | None, finished: Finished | None = None, detail: str = ""
-    ) -> None:
-        """Write the closing step, and with it the runs that the events open, in one transaction."""
-        finished = finished or Finished()
-        self._installation.reach("run.before_close")
-        at_once = self._installation.settings.listeners_at_once
-        refused = ""
-        for _ in range(CLOSING_TRIES):
-            published = await self._published(status, finished, at_once)
-            self._recorder.note("run.closed", self._closing_body(status, reason, finished, published, detail))
-            outcome = await self._recorder.flush(
-                writes=published.writes,
-                guards=(*returned_budget(self.run), *published.guards),
-                rows=closing_rows(self.run, published.owed),
-                contents=(*finished.contents, *published.contents),
-                durable=False,
-            )
-            if not isinstance(outcome, Refused):
-                self.opened = list(zip(published.openings, outcome.heads[1:], strict=True))
-                self._installation.reach("run.after_close")
-                return
-            refused = outcome.constraint
-            self._recorder.take_back()
-        raise InterlockError("run.not_closed", run=self.run.id, constraint=refused)
-
-    async def _published(self, status: str, finished: Finished, at_once: int) -> Published:
-        if status != "finished" or not self._spec.emits:
-            return Published()
-        artifacts = {**self.run.artifacts, **finished.artifacts}
-        return await publish_events(
-            self._installation, self.run, self._spec, artifacts, self._opener(), at_once
-        )
-
-    def _closing_body(
-        self,
-        status: str,
-        reason: dict[str, Any] | None,
-        finished: Finished,
-        published: Published,
-        detail: str,
-    ) -> dict[str, Any]:
-        body: dict[str, Any] = {"status": status, "usage": self.run.usage.as_dict()}
-        if reason is not None:
-            body["reason"] = reason
-        if detail:
-            kept = self._installation.contents.keep(
-                self.run.company, detail.encode(errors="backslashreplace")
-            )
-            finished.contents.append(kept.row)
-            body["detail"] = kept.digest
-        if finished.artifacts:
-            body["artifacts"] = list(finished.artifacts.values())
-        if finished.not_done is not None:
-            body["texts"] = finished.not_done
-        if status != "finished":
-            body["not_done"] = self._not_done()
-        if published.events:
-            body["events"] = published.events
-        if published.chain is not None:
-            body["chain"] = published.chain
-        return body
-
-    def _not_done(self) -> list[dict[str, Any]]:
-        """What was asked and not achieved, in the platform's words: the brief, and each call left over."""
-        exposed = sorted(self._spec.exposed - set(self.run.artifacts))
-        found: list[dict[str, Any]] = [Text("run.not_finished", agent=self.run.agent)]
-        found += [Text("run.artifact_not_made", name=name) for name in exposed]
-        left_over = dict.fromkeys(call.tool for call in self.run.waiting)
-        found += [Text("run.call_not_made", tool=tool) for tool in left_over]
-        return found
-
-
-class _ExhaustedError(Exception):
-    def __init__(self, reason: Text) -> None:
-        self.reason = reason
 
 
 def _size(answer: Answer) -> int:
     texts = [answer.text, *(part for call in answer.calls for part in (call.name, call.arguments))]
     return sum(len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")) for text in texts)
-
-
-def _largest(size: int, choice: ModelChoice) -> Usage:
-    """The most that a call with a request of `size` bytes may use: a token is at least two bytes, and the answer
-    as long as it may be."""
-    taken, given = size // 2, choice.max_output_tokens
-    money = -(-(taken * choice.price_in + given * choice.price_out) // 1_000_000)
-    return Usage(tokens=taken + given, money=money, wall_ms=1)
 
 
 def _with_own_ids(answer: Answer, number: int) -> Answer:

@@ -261,7 +261,7 @@ class Worker:
                 raise
             # A run whose spec is damaged ends, saying so; it must not stay open under a lease that goes on.
             nothing_granted = Spec(run.agent.name, run.scope)
-            await Runner(self._installation, run, nothing_granted, self.opener).broke(error.code, error)
+            await Runner(self._installation, run, nothing_granted, self.opener).ending.broke(error.code, error)
             self.ended += 1
             return []
         runner = Runner(self._installation, run, spec, self.opener)
@@ -272,14 +272,14 @@ class Worker:
         except InterlockError as error:
             if error.code in UNWRITTEN:
                 raise
-            await runner.broke(error.code, error)
+            await runner.ending.broke(error.code, error)
         except Exception as error:  # noqa: BLE001  one run must never take the others with it
-            await runner.broke(type(error).__name__, error)
+            await runner.ending.broke(type(error).__name__, error)
         self.ended += 1
         now = self._installation.clock.now()
         return [
             Run.of_opening(opening.run, opening.body, head, opening.fence, now)
-            for opening, head in runner.opened
+            for opening, head in runner.ending.opened
             if opening.fence
         ]
 
