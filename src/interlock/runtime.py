@@ -25,7 +25,7 @@ from interlock.perspective.answer import named_by_answer
 from interlock.perspective.snapshot import Snapshot, load, named_by_manifest
 from interlock.run.brief import checked_brief, checked_person, encoded_brief
 from interlock.run.installation import Installation
-from interlock.run.opening import Opener, opened_by_person
+from interlock.run.opening import Taker, opened_by_person
 from interlock.run.publishing import Publication, publish
 from interlock.run.run import OPEN, TRAIL, Run, fold
 from interlock.run.worker import Worker
@@ -192,7 +192,7 @@ class Runtime:
             given,
             installation.settings.limits,
             installation.settings.task_budget,
-            worker.opener() if worker else Opener(),
+            worker.taker() if worker else Taker(),
         )
         outcome = await installation.ledger.append(
             (opening.write,), guards=opening.guards, contents=(row,) if row else (), durable=worker is None

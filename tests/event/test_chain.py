@@ -3,22 +3,22 @@
 import pytest
 
 from interlock.catalogue import say
-from interlock.event.chain import Place, going_on, verdict
+from interlock.event.chain import Place, going_on, passage
 
 
 @pytest.mark.rule("EV-6")
 @pytest.mark.fault("F17")
 def test_the_run_at_the_limit_runs_and_publishes_nothing() -> None:
     place, published = Place("run_0"), 0
-    while verdict(place, 8, ["e"]).outcome == "published":
+    while passage(place, 8, ["e"]).outcome == "published":
         place, published = place.next(), published + 1
     assert place == Place("run_0", 8) and published == 8
-    assert verdict(Place("run_0", 9), 8, ["e"]).outcome == "limit"
+    assert passage(Place("run_0", 9), 8, ["e"]).outcome == "limit"
 
 
 @pytest.mark.rule("EV-6")
 def test_the_closing_step_says_where_the_chain_came_from_and_what_to_look_at() -> None:
-    text = verdict(Place("run_77", 8), 8, ["a.done", "b.done"], ["dev@acme", "rev@acme"]).text
+    text = passage(Place("run_77", 8), 8, ["a.done", "b.done"], ["dev@acme", "rev@acme"]).text
     assert text
     for language in ("en", "pt-BR"):
         said = say(text, language)
@@ -29,14 +29,14 @@ def test_the_closing_step_says_where_the_chain_came_from_and_what_to_look_at() -
 @pytest.mark.rule("EV-9")
 @pytest.mark.parametrize("limit", [0, 8, 10**9])
 def test_an_unknown_place_withholds_whatever_the_limit(limit: int) -> None:
-    found = verdict(None, limit, ["a.done"])
+    found = passage(None, limit, ["a.done"])
     assert found.outcome == "unknown" and found.text and "a.done" in say(found.text)
     assert going_on(None, limit, "request")
 
 
 def test_a_run_that_declares_no_event_has_none_withheld() -> None:
-    assert verdict(Place("run_0", 8), 8, []).text is None
-    assert verdict(None, 8, []).outcome == "published"
+    assert passage(Place("run_0", 8), 8, []).text is None
+    assert passage(None, 8, []).outcome == "published"
 
 
 @pytest.mark.rule("EV-7")

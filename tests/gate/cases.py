@@ -4,7 +4,7 @@ from typing import Any
 
 from interlock.gate.budget import Budget
 from interlock.gate.origin import Origins
-from interlock.gate.proposal import Answer, Proposal, RunFacts
+from interlock.gate.proposal import Proposal, Response, RunFacts
 from interlock.gate.tool import Tool
 from interlock.gate.verdict import Ask
 from interlock.scope.label import UNTRUSTED, DeclaredLabel, Vocabulary
@@ -84,6 +84,6 @@ def brief(value: Any) -> RunFacts:
     return facts(labels=TAINTED, origins=Origins.of_brief(value))
 
 
-def approval(asked: Ask, of: Proposal, run: RunFacts, outcome: Any = "approve") -> Answer:
+def approval(asked: Ask, of: Proposal, run: RunFacts, outcome: Any = "approve") -> Response:
     """Give a person's answer to what the Gate asked."""
-    return Answer("answer_1", of.digest, outcome, asked.objections, run.labels | of.labels)
+    return Response("answer_1", of.digest, outcome, asked.objections, run.labels | of.labels)

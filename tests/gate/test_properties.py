@@ -12,7 +12,7 @@ from interlock.gate.budget import Budget, Usage
 from interlock.gate.gate import decide
 from interlock.gate.origin import Origins
 from interlock.gate.policy import Policy
-from interlock.gate.proposal import Answer, Contract, Proposal, RunFacts
+from interlock.gate.proposal import Contract, Proposal, Response, RunFacts
 from interlock.gate.tool import Tool
 from interlock.gate.verdict import Allow, Ask, Deny, Verdict
 from interlock.scope.label import UNTRUSTED
@@ -110,7 +110,7 @@ def rank(verdict: Verdict) -> int:
 def test_the_gate_never_raises_and_what_it_says_fits_a_step(
     call: Proposal, run: RunFacts, digests: list[str]
 ) -> None:
-    answers = [Answer("a", digest, "approve") for digest in [*digests, call.digest]]
+    answers = [Response("a", digest, "approve") for digest in [*digests, call.digest]]
     verdict = decide(call, run, answers)
     canonical.encode(verdict.as_dict())
     if isinstance(verdict, Deny):
@@ -158,5 +158,5 @@ def test_an_approval_of_everything_releases_an_ask_and_never_a_denial(call: Prop
     before = decide(call, run)
     shown = before.objections if isinstance(before, Ask) else ()
     labels = run.labels | call.labels
-    after = decide(call, run, [Answer("a", call.digest, "approve", shown, labels)])
+    after = decide(call, run, [Response("a", call.digest, "approve", shown, labels)])
     assert isinstance(after, Deny if isinstance(before, Deny) else Allow)

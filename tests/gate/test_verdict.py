@@ -11,20 +11,20 @@ from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
 from interlock.gate.gate import decide
 from interlock.gate.policy import Policy
-from interlock.gate.proposal import Answer, Contract, Proposal, RunFacts
+from interlock.gate.proposal import Contract, Proposal, Response, RunFacts
 from interlock.gate.verdict import Allow, Ask, Deny
 from tests.gate.cases import DELETE, RAW, SEARCH, TAINTED, approval, brief, facts, proposal, refund
 
 READ = proposal(SEARCH, {"q": "disk"})
 
 
-def allowed(call: Proposal, run: RunFacts, *answers: Answer) -> Allow:
+def allowed(call: Proposal, run: RunFacts, *answers: Response) -> Allow:
     verdict = decide(call, run, answers)
     assert isinstance(verdict, Allow), verdict
     return verdict
 
 
-def asked(call: Proposal, run: RunFacts, *answers: Answer) -> Ask:
+def asked(call: Proposal, run: RunFacts, *answers: Response) -> Ask:
     verdict = decide(call, run, answers)
     assert isinstance(verdict, Ask), verdict
     return verdict
@@ -176,4 +176,4 @@ def test_an_approval_never_releases_a_denial(kind: str) -> None:
     assert isinstance(before, Deny)
     everything = frozenset({"untrusted", "pii", "area:acme"}) | run.labels | call.labels
     objections = tuple(item for verdict in (decide(refund(), brief(0)),) for item in verdict.objections)  # type: ignore[union-attr]
-    assert decide(call, run, [Answer("a", call.digest, "approve", objections, everything)]) == before
+    assert decide(call, run, [Response("a", call.digest, "approve", objections, everything)]) == before

@@ -397,7 +397,7 @@ def test_digests_are_found_at_whatever_depth() -> None:
             "digest",
             [{"digest": "no step has lists of lists"}],
         ],
-        "inner": {"events": [{"list": "c", "texts": None}]},
+        "inner": {"events": [{"list": "c", "not_done_said": None}]},
     }
     assert list(content_named(body)) == [("input", "a"), ("digest", "b"), ("list", "c")]
     assert {"input", "digest", "list"} <= CONTENT_KEYS

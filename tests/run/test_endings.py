@@ -86,7 +86,7 @@ def test_what_a_finished_run_did_not_do_is_kept(tmp_path):
         async with world(tmp_path, script, [spec_of("a")]) as runtime:
             state = await go_through(runtime, at("a"))
             closed = (await trail(runtime, state.id, "run.closed"))[0]
-            kept = await runtime.installation.contents.read(closed["texts"])
+            kept = await runtime.installation.contents.read(closed["not_done_said"])
             assert kept.decode().count("the second invoice") == 1
 
     play(story())

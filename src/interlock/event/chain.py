@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from interlock.catalogue import Text
 
-__all__ = ["Place", "Verdict", "going_on", "verdict"]
+__all__ = ["Passage", "Place", "going_on", "passage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Passage:
     """Whether a closing run's events go out. `text` is what its closing step says when they are withheld.
 
     outcome: `published`, `limit` (the chain is as long as it may be) or `unknown` (an event opened the run
@@ -42,7 +42,7 @@ class Verdict:
     text: Text | None = None
 
 
-def verdict(place: Place | None, limit: int, events: Sequence[str], agents: Sequence[str] = ()) -> Verdict:
+def passage(place: Place | None, limit: int, events: Sequence[str], agents: Sequence[str] = ()) -> Passage:
     """Decide whether a run that closes at `place` publishes its `events`; without any, none is withheld.
 
     `place` is None for a run that an event opened without recording one; every other run has one. `limit`
@@ -50,12 +50,12 @@ def verdict(place: Place | None, limit: int, events: Sequence[str], agents: Sequ
     addresses of the chain's agents from its first on; a text names each.
     """
     if not events:
-        return Verdict("published")
+        return Passage("published")
     if place is None:
-        return Verdict("unknown", Text("chain.unknown", events=list(events)))
+        return Passage("unknown", Text("chain.unknown", events=list(events)))
     if place.hop < limit:
-        return Verdict("published")
-    return Verdict("limit", Text("chain.limit", events=list(events), **_whereabouts(place, limit, agents)))
+        return Passage("published")
+    return Passage("limit", Text("chain.limit", events=list(events), **_whereabouts(place, limit, agents)))
 
 
 def going_on(

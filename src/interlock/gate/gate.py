@@ -11,7 +11,7 @@ from interlock import canonical
 from interlock.catalogue import Text
 from interlock.gate import rule
 from interlock.gate.policy import Policy
-from interlock.gate.proposal import Answer, Proposal, RunFacts
+from interlock.gate.proposal import Proposal, Response, RunFacts
 from interlock.gate.verdict import _SEAL, Allow, Ask, Deny, Objection, Verdict
 
 __all__ = ["decide", "rules_digest"]
@@ -20,7 +20,7 @@ FORMAT = 1
 """Raised whenever a rule comes to judge otherwise, so that a run tells under which rules it was decided."""
 
 
-def decide(proposal: Proposal, run: RunFacts, answers: Sequence[Answer] = ()) -> Verdict:
+def decide(proposal: Proposal, run: RunFacts, answers: Sequence[Response] = ()) -> Verdict:
     """Give the verdict on a proposal. Never raises for a fault in what it is given: that denies.
 
     The verdict depends on the arguments alone. An `Allow` fits just this call, with these arguments, once.
@@ -41,7 +41,7 @@ def decide(proposal: Proposal, run: RunFacts, answers: Sequence[Answer] = ()) ->
 
 
 def _answered(
-    proposal: Proposal, run: RunFacts, objections: list[Objection], answers: Sequence[Answer]
+    proposal: Proposal, run: RunFacts, objections: list[Objection], answers: Sequence[Response]
 ) -> Verdict:
     digest = proposal.digest
     answer = (

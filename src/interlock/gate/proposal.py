@@ -14,7 +14,7 @@ from interlock.gate.verdict import Objection
 from interlock.scope.label import NO_LABELS, Labels, Vocabulary, join
 from interlock.scope.scope import Address, Scope
 
-__all__ = ["ARGUMENTS_LIMIT", "Answer", "Contract", "Proposal", "RunFacts"]
+__all__ = ["ARGUMENTS_LIMIT", "Contract", "Proposal", "Response", "RunFacts"]
 
 ARGUMENTS_LIMIT = 256 * 1024
 """The largest size of a call's arguments in bytes, unless the settings say otherwise."""
@@ -112,7 +112,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """What became of the question to a person about one call (GT-4).
 
     answer_id: its id, for the trail. digest: that of the proposal it was asked for, and of no other.

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from interlock.catalogue import Text
 from interlock.gate.origin import Origins, is_traced
-from interlock.gate.proposal import Answer, Proposal, RunFacts
+from interlock.gate.proposal import Proposal, Response, RunFacts
 from interlock.gate.schema import judge_arguments
 from interlock.gate.tool import Effect, Tool
 from interlock.gate.verdict import Deny, Objection
@@ -19,15 +19,15 @@ from interlock.scope.barrier import Refusal, barrier
 from interlock.scope.label import UNTRUSTED, Labels, listed
 from interlock.scope.scope import Scope
 
-__all__ = ["APPROVAL", "RULES", "Finding", "judge_answers"]
+__all__ = ["APPROVAL", "RULES", "Ruling", "judge_answers"]
 
-Finding = Deny | Sequence[Objection]
+Ruling = Deny | Sequence[Objection]
 
 EFFECTS = frozenset(get_args(Effect))
 NAME_QUOTED = 64
 
 
-def _grant(proposal: Proposal, run: RunFacts) -> Finding:
+def _grant(proposal: Proposal, run: RunFacts) -> Ruling:
     """The tool is declared, classified, and granted to the version; the platform's own always are."""
     tool = proposal.tool
     if proposal.run != run.run:
@@ -70,7 +70,7 @@ def _declared(proposal: Proposal) -> Tool:
     return proposal.tool
 
 
-def _contract(proposal: Proposal, run: RunFacts) -> Finding:
+def _contract(proposal: Proposal, run: RunFacts) -> Ruling:
     """The call is what the run's brief is about (GT-6); how a run reads its input and finishes always is."""
     tool, terms = _declared(proposal), run.contract
     if tool.platform:
@@ -84,7 +84,7 @@ def _contract(proposal: Proposal, run: RunFacts) -> Finding:
     return ()
 
 
-def _arguments(proposal: Proposal, run: RunFacts) -> Finding:
+def _arguments(proposal: Proposal, run: RunFacts) -> Ruling:
     """The arguments are what the tool's schema accepts."""
     tool, error = _declared(proposal), proposal.unreadable
     if error is None:
@@ -99,7 +99,7 @@ def _arguments(proposal: Proposal, run: RunFacts) -> Finding:
     )
 
 
-def _barrier(proposal: Proposal, run: RunFacts) -> Finding:
+def _barrier(proposal: Proposal, run: RunFacts) -> Ruling:
     """The labels of the run and of what the arguments name may go where the call takes them (SC-6, SC-8).
 
     A read that stays inside moves the artifact it names into the run's scope, and nothing else.
@@ -122,7 +122,7 @@ def _undeclared(labels: Labels, run: RunFacts) -> Refusal | None:
     return Refusal(label, "?", run.scope, "undeclared") if label is not None else None
 
 
-def _taint(proposal: Proposal, run: RunFacts) -> Finding:
+def _taint(proposal: Proposal, run: RunFacts) -> Ruling:
     """In a run that carries `untrusted`, what steers an effect is traced to somebody trusted (GT-3).
 
     A write without steering arguments asks: nothing in it could be traced. A destructive tool that names no
@@ -144,7 +144,7 @@ def _taint(proposal: Proposal, run: RunFacts) -> Finding:
     ]
 
 
-def _destructive(proposal: Proposal, tool: Tool, origins: Origins) -> Finding:
+def _destructive(proposal: Proposal, tool: Tool, origins: Origins) -> Ruling:
     declared = tool.parameters.get("properties", {})
     for argument in tool.steers or proposal.arguments:
         if not is_traced(tool, argument, proposal.arguments, origins):
@@ -153,7 +153,7 @@ def _destructive(proposal: Proposal, tool: Tool, origins: Origins) -> Finding:
     return [Objection("taint", Text("gate.destructive", tool=tool.name))]
 
 
-def _policy(proposal: Proposal, run: RunFacts) -> Finding:
+def _policy(proposal: Proposal, run: RunFacts) -> Ruling:
     """The installation's own rules. The platform's tools are under those alone that name them."""
     tool = _declared(proposal)
     objections = []
@@ -167,7 +167,7 @@ def _policy(proposal: Proposal, run: RunFacts) -> Finding:
     return objections
 
 
-def _budget(proposal: Proposal, run: RunFacts) -> Finding:
+def _budget(proposal: Proposal, run: RunFacts) -> Ruling:
     """The largest estimate of the call fits into what is left (GT-5)."""
     amount = run.budget.exceeded_by(run.used + proposal.estimate)
     if amount is None:
@@ -176,7 +176,7 @@ def _budget(proposal: Proposal, run: RunFacts) -> Finding:
     return Deny("budget", Text(f"gate.over_{amount}", wanted=wanted, left=left))
 
 
-RULES: tuple[tuple[str, Callable[[Proposal, RunFacts], Finding]], ...] = (
+RULES: tuple[tuple[str, Callable[[Proposal, RunFacts], Ruling]], ...] = (
     ("grant", _grant),
     ("contract", _contract),
     ("arguments", _arguments),
@@ -192,8 +192,8 @@ APPROVAL = "approval"
 
 
 def judge_answers(
-    objections: Sequence[Objection], answers: Sequence[Answer], digest: str, labels: Labels
-) -> Deny | Answer | None:
+    objections: Sequence[Objection], answers: Sequence[Response], digest: str, labels: Labels
+) -> Deny | Response | None:
     """Find what persons answered about the call with `digest` (GT-4).
 
     A refusal or an expiry of this very call denies, whatever else was answered. An approval is given when

@@ -25,7 +25,7 @@ CONTENT_KEYS = frozenset(
         "result",
         "snapshot",
         "spec",
-        "texts",
+        "not_done_said",
     }
 )
 """The keys of step bodies under which the digest of stored content stands."""

@@ -12,21 +12,21 @@ from typing import Any
 from interlock import canonical
 from interlock.agent.spec import Emission, Spec, Trigger
 from interlock.clock import new_id
-from interlock.event.chain import Place, Verdict, verdict
+from interlock.event.chain import Passage, Place, passage
 from interlock.event.event import Candidate, Delivery, EventInput, Exposed, deliveries
 from interlock.gate.budget import Budget, Usage
 from interlock.ledger.ledger import ContentRow, Row, Write
 from interlock.run.allowance import unused_allowances
 from interlock.run.installation import Installation
-from interlock.run.opening import Opener, Opening, give_back, opened_by_event
+from interlock.run.opening import Opening, Taker, give_back, opened_by_event
 from interlock.run.run import Run
 from interlock.scope.scope import Address, Scope
 
-__all__ = ["Published", "budget_left", "closing_rows", "open_listener", "publish_events", "returned_budget"]
+__all__ = ["Emitted", "budget_left", "closing_rows", "open_listener", "publish_events", "returned_budget"]
 
 
 @dataclass(slots=True)
-class Published:
+class Emitted:
     """What the events of a closing run come to.
 
     events: as the closing step tells them. openings: the listeners' runs to open with it. owed: the list's
@@ -93,11 +93,11 @@ def exposed_by(emission: Emission, artifacts: dict[str, dict[str, Any]]) -> tupl
 async def source_chain(installation: Installation, run: Run) -> list[str]:
     """Give the addresses of the agents on the chain up to this run, the first one first."""
     agents = [str(run.agent)]
-    parent = run.opening["opened_by"].get("run")
-    while parent is not None and len(agents) <= installation.settings.chain_limit:
-        row = (await installation.ledger.query("run_by_id", parent))[0]
+    source = run.opening["opened_by"].get("run")
+    while source is not None and len(agents) <= installation.settings.chain_limit:
+        row = (await installation.ledger.query("run_by_id", source))[0]
         agents.append(row[1])
-        parent = row[8]
+        source = row[8]
     return agents[::-1]
 
 
@@ -107,12 +107,12 @@ async def budget_left(installation: Installation, subject: str) -> Budget:
     return Budget(*found[0]) if found else Budget()
 
 
-async def chain_verdict(installation: Installation, run: Run, spec: Spec) -> Verdict:
+async def chain_passage(installation: Installation, run: Run, spec: Spec) -> Passage:
     """Decide whether the run's events go out, by its place on the chain (EV-6, EV-9)."""
     events = [emission.event for emission in spec.emits]
     limit = installation.settings.chain_limit
     over = run.place is not None and run.place.hop >= limit and events
-    return verdict(run.place, limit, events, await source_chain(installation, run) if over else ())
+    return passage(run.place, limit, events, await source_chain(installation, run) if over else ())
 
 
 async def publish_events(
@@ -120,18 +120,18 @@ async def publish_events(
     run: Run,
     spec: Spec,
     artifacts: dict[str, dict[str, Any]],
-    opener: Opener,
+    taker: Taker,
     at_once: int,
-) -> Published:
+) -> Emitted:
     """Decide what the events of a run that finished well come to, reading who listens now.
 
     Up to `at_once` listeners are to be opened with the closing step; beyond that, all are left owed.
     """
-    published = Published()
-    decided = await chain_verdict(installation, run, spec)
+    emitted = Emitted()
+    decided = await chain_passage(installation, run, spec)
     if decided.text is not None:
-        published.chain = decided.text
-        return published
+        emitted.chain = decided.text
+        return emitted
     outcomes: list[tuple[EventInput, tuple[Delivery, ...]]] = []
     released = frozenset((label, to) for label, to in run.opening.get("released", ()))
     for emission in spec.emits:
@@ -146,10 +146,10 @@ async def publish_events(
             )
         )
     if sum(len(found) for _, found in outcomes) > at_once:
-        await _leave_owed(installation, run, published, outcomes)
+        await _leave_owed(installation, run, emitted, outcomes)
     else:
-        await _open_at_once(installation, run, published, outcomes, opener)
-    return published
+        await _open_at_once(installation, run, emitted, outcomes, taker)
+    return emitted
 
 
 def delivery_body(delivery: Delivery) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def delivery_body(delivery: Delivery) -> dict[str, Any]:
 async def _leave_owed(
     installation: Installation,
     run: Run,
-    published: Published,
+    emitted: Emitted,
     outcomes: Sequence[tuple[EventInput, tuple[Delivery, ...]]],
 ) -> None:
     whole = [
@@ -177,9 +177,9 @@ async def _leave_owed(
         for event, found in outcomes
     ]
     kept = await installation.contents.keep_any(run.company, canonical.encode(whole))
-    published.contents.append(kept.row)
-    published.owed = kept.digest
-    published.events = [
+    emitted.contents.append(kept.row)
+    emitted.owed = kept.digest
+    emitted.events = [
         {"event": event.event, "context": event.context, "listeners": len(found), "list": kept.digest}
         for event, found in outcomes
     ]
@@ -188,9 +188,9 @@ async def _leave_owed(
 async def _open_at_once(
     installation: Installation,
     run: Run,
-    published: Published,
+    emitted: Emitted,
     outcomes: Sequence[tuple[EventInput, tuple[Delivery, ...]]],
-    opener: Opener,
+    taker: Taker,
 ) -> None:
     unused = run.budget.left(run.usage)
     left = await budget_left(installation, run.root_task)
@@ -200,12 +200,12 @@ async def _open_at_once(
         for delivery in found:
             body = delivery_body(delivery)
             if delivery.outcome == "open":
-                opening = await open_listener(installation, run, event, delivery, left, opener)
+                opening = await open_listener(installation, run, event, delivery, left, taker)
                 left = left.left(Usage(**opening.budget.as_dict()))
-                published.openings.append(opening)
+                emitted.openings.append(opening)
                 body["run"] = opening.run
             told.append(body)
-        published.events.append({"event": event.event, "context": event.context, "deliveries": told})
+        emitted.events.append({"event": event.event, "context": event.context, "deliveries": told})
 
 
 async def open_listener(
@@ -214,7 +214,7 @@ async def open_listener(
     event: EventInput,
     delivery: Delivery,
     left: Budget,
-    opener: Opener,
+    taker: Taker,
 ) -> Opening:
     """Give the opening of one listener's run."""
     clock = installation.clock
@@ -230,7 +230,7 @@ async def open_listener(
         place,
         installation.settings.limits,
         left,
-        opener,
+        taker,
     )
 
 

@@ -19,13 +19,13 @@ from interlock.ledger.step import Draft, Head, Step
 from interlock.run.closing import (
     budget_left,
     candidates_for,
-    chain_verdict,
+    chain_passage,
     delivery_body,
     exposed_by,
     open_listener,
 )
 from interlock.run.installation import Installation
-from interlock.run.opening import Opener
+from interlock.run.opening import Taker
 from interlock.run.run import TRAIL, Run, fold
 from interlock.scope.scope import Address
 
@@ -93,7 +93,7 @@ class Dispatcher:
         another dispatcher decided first, or nothing is to be opened.
         """
         spec = await self._installation.spec(run.agent, run.version)
-        decided = await chain_verdict(self._installation, run, spec)
+        decided = await chain_passage(self._installation, run, spec)
         if decided.text is not None or closed.body["status"] != "finished":
             await self._withhold(run, decided.text)
             return None
@@ -150,7 +150,7 @@ class Dispatcher:
             if await self._is_settled(run, event, delivery):
                 return True
             left = await budget_left(self._installation, run.root_task)
-            opening = await open_listener(self._installation, run, event, delivery, left, Opener())
+            opening = await open_listener(self._installation, run, event, delivery, left, Taker())
             self._installation.reach("dispatch.before_open")
             outcome = await self._installation.ledger.append((opening.write,), guards=opening.guards)
             self._installation.reach("dispatch.after_open")

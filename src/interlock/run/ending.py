@@ -9,10 +9,10 @@ from interlock.catalogue import Text
 from interlock.errors import InterlockError
 from interlock.ledger.ledger import Refused
 from interlock.ledger.step import Head
-from interlock.run.closing import Published, closing_rows, publish_events, returned_budget
+from interlock.run.closing import Emitted, closing_rows, publish_events, returned_budget
 from interlock.run.finish import Finished
 from interlock.run.installation import Installation
-from interlock.run.opening import Opener, Opening
+from interlock.run.opening import Opening, Taker
 from interlock.run.recorder import Recorder
 
 __all__ = ["Ending"]
@@ -21,12 +21,12 @@ TRIES = 5
 
 
 class Ending:
-    """Closes one run under one claim. `opener` says who takes the listeners' runs; `opened` are these."""
+    """Closes one run under one claim. `taker` says who takes the listeners' runs; `opened` are these."""
 
     def __init__(
-        self, installation: Installation, recorder: Recorder, spec: Spec, opener: Callable[[], Opener]
+        self, installation: Installation, recorder: Recorder, spec: Spec, taker: Callable[[], Taker]
     ) -> None:
-        self._installation, self._recorder, self._spec, self._opener = installation, recorder, spec, opener
+        self._installation, self._recorder, self._spec, self._taker = installation, recorder, spec, taker
         self.run = recorder.run
         self.opened: list[tuple[Opening, Head]] = []
 
@@ -45,29 +45,29 @@ class Ending:
         at_once = self._installation.settings.listeners_at_once
         refused = ""
         for _ in range(TRIES):
-            published = await self._published(status, finished, at_once)
-            self._recorder.note("run.closed", self._closing_body(status, reason, finished, published, detail))
+            emitted = await self._emitted(status, finished, at_once)
+            self._recorder.note("run.closed", self._closing_body(status, reason, finished, emitted, detail))
             outcome = await self._recorder.flush(
-                writes=published.writes,
-                guards=(*returned_budget(self.run), *published.guards),
-                rows=closing_rows(self.run, published.owed),
-                contents=(*finished.contents, *published.contents),
+                writes=emitted.writes,
+                guards=(*returned_budget(self.run), *emitted.guards),
+                rows=closing_rows(self.run, emitted.owed),
+                contents=(*finished.contents, *emitted.contents),
                 durable=False,
             )
             if not isinstance(outcome, Refused):
-                self.opened = list(zip(published.openings, outcome.heads[1:], strict=True))
+                self.opened = list(zip(emitted.openings, outcome.heads[1:], strict=True))
                 self._installation.reach("run.after_close")
                 return
             refused = outcome.constraint
             self._recorder.take_back()
         raise InterlockError("run.not_closed", run=self.run.id, constraint=refused)
 
-    async def _published(self, status: str, finished: Finished, at_once: int) -> Published:
+    async def _emitted(self, status: str, finished: Finished, at_once: int) -> Emitted:
         if status != "finished" or not self._spec.emits:
-            return Published()
+            return Emitted()
         artifacts = {**self.run.artifacts, **finished.artifacts}
         return await publish_events(
-            self._installation, self.run, self._spec, artifacts, self._opener(), at_once
+            self._installation, self.run, self._spec, artifacts, self._taker(), at_once
         )
 
     def _closing_body(
@@ -75,7 +75,7 @@ class Ending:
         status: str,
         reason: dict[str, Any] | None,
         finished: Finished,
-        published: Published,
+        emitted: Emitted,
         detail: str,
     ) -> dict[str, Any]:
         body: dict[str, Any] = {"status": status, "usage": self.run.usage.as_dict()}
@@ -90,13 +90,13 @@ class Ending:
         if finished.artifacts:
             body["artifacts"] = list(finished.artifacts.values())
         if finished.not_done is not None:
-            body["texts"] = finished.not_done
+            body["not_done_said"] = finished.not_done
         if status != "finished":
             body["not_done"] = self._not_done()
-        if published.events:
-            body["events"] = published.events
-        if published.chain is not None:
-            body["chain"] = published.chain
+        if emitted.events:
+            body["events"] = emitted.events
+        if emitted.chain is not None:
+            body["chain"] = emitted.chain
         return body
 
     def _not_done(self) -> list[dict[str, Any]]:

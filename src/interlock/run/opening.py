@@ -15,8 +15,8 @@ from interlock.scope.scope import Address
 
 __all__ = [
     "Brief",
-    "Opener",
     "Opening",
+    "Taker",
     "draw",
     "give_back",
     "labels_at_opening",
@@ -26,7 +26,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Opener:
+class Taker:
     """Who takes the run at once: a worker and until when; nobody when `worker` is None, and it is queued."""
 
     worker: str | None = None
@@ -85,7 +85,7 @@ def give_back(subject: str, budget: Budget, used: Usage) -> Row:
 
 
 def opened_by_person(
-    run: str, task: str, spec: Spec, version: int, brief: Brief, limits: Budget, pool: Budget, opener: Opener
+    run: str, task: str, spec: Spec, version: int, brief: Brief, limits: Budget, pool: Budget, taker: Taker
 ) -> Opening:
     """Give the opening of a run that no other run caused. `pool` is what its root task may use in all."""
     budget = limits.narrowed(spec.limits).narrowed(pool)
@@ -113,7 +113,7 @@ def opened_by_person(
     if brief.released:
         body["released"] = [list(pair) for pair in brief.released]
     pool_row = Row("insert_budget", (task, left.tool_calls, left.tokens, left.money, left.wall_ms))
-    return _opening(run, task, body, budget, opener, (pool_row,))
+    return _opening(run, task, body, budget, taker, (pool_row,))
 
 
 def opened_by_event(
@@ -126,7 +126,7 @@ def opened_by_event(
     place: Place | None,
     limits: Budget,
     pool: Budget,
-    opener: Opener,
+    taker: Taker,
 ) -> Opening:
     """Give the opening of a listener's run. `source` is the opening step of the run whose event it is,
     `pool` what is left of the root task's budget."""
@@ -151,7 +151,7 @@ def opened_by_event(
         "event": event.as_dict(),
     }
     taken = draw(root, Usage(**budget.as_dict()))
-    return _opening(run, task, body, budget, opener, (taken,))
+    return _opening(run, task, body, budget, taker, (taken,))
 
 
 def _opening(
@@ -159,13 +159,13 @@ def _opening(
     task: str,
     body: dict[str, Any],
     budget: Budget,
-    opener: Opener,
+    taker: Taker,
     guards: tuple[Row, ...],
 ) -> Opening:
     fence = 0
-    if opener.worker is not None:
+    if taker.worker is not None:
         fence = 1
-        body["worker"] = opener.worker
-    lease = Row("insert_lease", (run, opener.worker, fence, opener.until))
+        body["worker"] = taker.worker
+    lease = Row("insert_lease", (run, taker.worker, fence, taker.until))
     write = Write(run, Head(), (Draft("run.opened", body),), fence)
     return Opening(run, task, write, (*guards, lease), budget, body, fence)

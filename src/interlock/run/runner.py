@@ -19,7 +19,7 @@ from interlock.run.finish import take_finish
 from interlock.run.function_body import Ended, FunctionBody
 from interlock.run.installation import Installation
 from interlock.run.move import Act, Ask, Doubt, End, Finishing, Judge, Move, Rest, ending, next_move
-from interlock.run.opening import Opener
+from interlock.run.opening import Taker
 from interlock.run.platform_tools import FINISH
 from interlock.run.recorder import Recorder
 from interlock.run.run import OPEN, CallState, Run
@@ -28,16 +28,14 @@ __all__ = ["Runner"]
 
 
 class Runner:
-    """Runs one run. `opener` says, at its closing, who takes the listeners' runs that this opens."""
+    """Runs one run. `taker` says, at its closing, who takes the listeners' runs that this opens."""
 
-    def __init__(
-        self, installation: Installation, run: Run, spec: Spec, opener: Callable[[], Opener]
-    ) -> None:
+    def __init__(self, installation: Installation, run: Run, spec: Spec, taker: Callable[[], Taker]) -> None:
         self._installation, self.run, self._spec = installation, run, spec
         self._recorder = Recorder(installation, run)
         self._door = Door(installation, self._recorder, spec)
         self._asking = Asking(installation, self._recorder, spec)
-        self.ending = Ending(installation, self._recorder, spec, opener)
+        self.ending = Ending(installation, self._recorder, spec, taker)
         self._proposed: dict[str, tuple[str, Any]] = {}
 
     async def go(self) -> Run:

@@ -154,7 +154,7 @@ def _closed(body: dict[str, Any], step: Step) -> Told:
         yield 1, Text("trail.published", name=item["name"], size=item["size"])
     for item in body.get("not_done", ()):
         yield 1, Text("trail.not_done", what=item)
-    if "texts" in body:
+    if "not_done_said" in body:
         yield 1, Text("trail.not_done_said")
     if "chain" in body:
         yield 1, Text("trail.because", reason=body["chain"])

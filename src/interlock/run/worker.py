@@ -24,7 +24,7 @@ from interlock.ledger.sql import queries
 from interlock.ledger.sqlite import SqliteLedger, connect
 from interlock.run.dispatcher import Dispatcher
 from interlock.run.installation import Installation
-from interlock.run.opening import Opener
+from interlock.run.opening import Taker
 from interlock.run.recorder import Lost
 from interlock.run.run import TRAIL, Run, fold
 from interlock.run.runner import Runner
@@ -148,11 +148,11 @@ class Worker:
             await asyncio.to_thread(self._heartbeat.join)
         self._liveness.__exit__()
 
-    def opener(self) -> Opener:
+    def taker(self) -> Taker:
         """Give who takes a run that is opened now: this worker, unless it is stopping."""
         if self._stopping:
-            return Opener()
-        return Opener(self.name, self._installation.clock.now() + self._installation.settings.lease_ms)
+            return Taker()
+        return Taker(self.name, self._installation.clock.now() + self._installation.settings.lease_ms)
 
     # Taking runs
 
@@ -261,10 +261,10 @@ class Worker:
                 raise
             # A run whose spec is damaged ends, saying so; it must not stay open under a lease that goes on.
             nothing_granted = Spec(run.agent.name, run.scope)
-            await Runner(self._installation, run, nothing_granted, self.opener).ending.broke(error.code, error)
+            await Runner(self._installation, run, nothing_granted, self.taker).ending.broke(error.code, error)
             self.ended += 1
             return []
-        runner = Runner(self._installation, run, spec, self.opener)
+        runner = Runner(self._installation, run, spec, self.taker)
         try:
             await runner.go()
         except (Lost, asyncio.CancelledError):

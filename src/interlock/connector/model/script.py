@@ -10,7 +10,7 @@ from interlock.connector.model.model import Answer, Call, ModelFailure, Request
 from interlock.errors import InterlockError
 from interlock.yaml_text import Marked
 
-__all__ = ["ANYONE", "Entry", "Script", "compiled", "entry_of", "read_script"]
+__all__ = ["ANYONE", "Script", "ScriptEntry", "compiled", "entry_of", "read_script"]
 
 ANYONE = "*"
 LARGEST = 4 * 1024 * 1024
@@ -23,7 +23,7 @@ Script = Mapping[str, Sequence[Written | Answering] | Answering]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ScriptEntry:
     """One answer of a script, ready to give.
 
     tokens: the answer's length, four bytes a token. fails: the failures that come before it; with `always`,
@@ -68,9 +68,9 @@ def read_script(path: Path) -> Script:
     return _Source(marked)
 
 
-def compiled(script: Script) -> dict[str, list[Entry | Answering] | Answering]:
+def compiled(script: Script) -> dict[str, list[ScriptEntry | Answering] | Answering]:
     """Check a script and make its answers ready. Raises InterlockError `model.script_malformed`."""
-    ready: dict[str, list[Entry | Answering] | Answering] = {}
+    ready: dict[str, list[ScriptEntry | Answering] | Answering] = {}
     for agent, answers in script.items():
         if callable(answers):
             ready[agent] = answers
@@ -81,7 +81,7 @@ def compiled(script: Script) -> dict[str, list[Entry | Answering] | Answering]:
     return ready
 
 
-def _ready(script: Script, agent: str, index: int, item: Any) -> Entry | Answering:
+def _ready(script: Script, agent: str, index: int, item: Any) -> ScriptEntry | Answering:
     if callable(item):
         answering: Answering = item
         return answering
@@ -91,7 +91,7 @@ def _ready(script: Script, agent: str, index: int, item: Any) -> Entry | Answeri
         raise _located(script, (agent, index), mistake) from None
 
 
-def entry_of(answering: Answering, request: Request) -> Entry:
+def entry_of(answering: Answering, request: Request) -> ScriptEntry:
     """Ask a callable for the answer to a request. Raises InterlockError `model.script_malformed`."""
     try:
         return _entry(answering(request), request.number)
@@ -111,7 +111,7 @@ def _error(where: str, value: object, expected: str) -> InterlockError:
     return InterlockError("model.script_malformed", where=where, value=str(value), expected=expected)
 
 
-def _entry(written: Any, number: int) -> Entry:
+def _entry(written: Any, number: int) -> ScriptEntry:
     if isinstance(written, Answer):
         return _counted(written)
     if not isinstance(written, Mapping) or not written:
@@ -122,7 +122,7 @@ def _entry(written: Any, number: int) -> Entry:
     text = _text(written.get("text", ""), "text")
     calls = tuple(Call(f"call_{number}_{index}", *call) for index, call in enumerate(_calls(written), 1))
     if "fail" in written:
-        return Entry(Answer(), fails=(_failure(written["fail"], "fail"),), always=True)
+        return ScriptEntry(Answer(), fails=(_failure(written["fail"], "fail"),), always=True)
     fails = written.get("fails", [])
     if not isinstance(fails, list | tuple):
         raise _Mistake(fails, "[{code, retryable, wait_ms}]", "fails")
@@ -130,10 +130,10 @@ def _entry(written: Any, number: int) -> Entry:
     return _counted(Answer(text, calls), failures)
 
 
-def _counted(answer: Answer, fails: tuple[ModelFailure, ...] = ()) -> Entry:
+def _counted(answer: Answer, fails: tuple[ModelFailure, ...] = ()) -> ScriptEntry:
     texts = [answer.text, *(part for call in answer.calls for part in (call.name, call.arguments))]
     size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-    return Entry(answer, (size + 3) // 4, fails)
+    return ScriptEntry(answer, (size + 3) // 4, fails)
 
 
 def _calls(written: Mapping[str, Any]) -> list[tuple[str, str]]:

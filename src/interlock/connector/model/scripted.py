@@ -10,7 +10,7 @@ from typing import Self
 
 from interlock import canonical
 from interlock.connector.model.model import Answer, BeforeSend, Message, ModelFailure, Request, ToolOffer
-from interlock.connector.model.script import ANYONE, Entry, Script, compiled, entry_of, read_script
+from interlock.connector.model.script import ANYONE, Script, ScriptEntry, compiled, entry_of, read_script
 from interlock.gate.budget import Usage
 
 __all__ = ["ScriptedModel"]
@@ -66,7 +66,7 @@ class ScriptedModel:
     async def close(self) -> None:
         """Do nothing: a script holds no connection."""
 
-    def _entry(self, request: Request) -> Entry:
+    def _entry(self, request: Request) -> ScriptEntry:
         script = self._script.get(request.agent) or self._script.get(ANYONE)
         if callable(script):
             return entry_of(script, request)
@@ -77,9 +77,9 @@ class ScriptedModel:
                 detail=f"the script has no answer for request {request.number} of {request.agent}",
             )
         entry = script[request.number - 1]
-        return entry if isinstance(entry, Entry) else entry_of(entry, request)
+        return entry if isinstance(entry, ScriptEntry) else entry_of(entry, request)
 
-    def _fail(self, entry: Entry, request: Request) -> None:
+    def _fail(self, entry: ScriptEntry, request: Request) -> None:
         place = request.agent, request.number
         attempt = self._attempts.get(place, 0)
         if entry.always or attempt < len(entry.fails):

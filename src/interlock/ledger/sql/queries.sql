@@ -29,21 +29,21 @@ SELECT company, size, form, body FROM content WHERE digest = ?;
 SELECT rowid, digest FROM content WHERE rowid > ? ORDER BY rowid LIMIT ?;
 
 -- name: insert_run
-INSERT INTO run (id, agent, version, scope, task, root_task, root_run, hop, parent, cause)
+INSERT INTO run (id, agent, version, scope, task, root_task, root_run, hop, source_run, cause)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: close_run
 UPDATE run SET status = ? WHERE id = ?;
 
 -- name: run_by_id
-SELECT id, agent, version, scope, task, root_task, root_run, hop, parent, cause, status FROM run WHERE id = ?;
+SELECT id, agent, version, scope, task, root_task, root_run, hop, source_run, cause, status FROM run WHERE id = ?;
 
 -- name: run_by_cause
 SELECT id FROM run WHERE cause = ?;
 
 -- name: runs_before
 -- The newest runs first, from an id downwards.
-SELECT id, agent, version, scope, task, root_task, root_run, hop, parent, cause, status FROM run
+SELECT id, agent, version, scope, task, root_task, root_run, hop, source_run, cause, status FROM run
 WHERE id < ? ORDER BY id DESC LIMIT ?;
 
 -- name: runs_of_agent

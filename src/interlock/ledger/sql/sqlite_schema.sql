@@ -59,18 +59,18 @@ CREATE TABLE stream (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE run (
-  id        TEXT    NOT NULL PRIMARY KEY,
-  agent     TEXT    NOT NULL,
-  version   INTEGER NOT NULL,
-  scope     TEXT    NOT NULL,
-  task      TEXT    NOT NULL,
-  root_task TEXT    NOT NULL,
-  root_run  TEXT,
-  hop       INTEGER,
-  parent    TEXT,
-  cause     TEXT    UNIQUE,
-  status    TEXT    NOT NULL DEFAULT 'open'
-            CHECK (status IN ('open', 'finished', 'failed', 'refused', 'cancelled', 'exhausted'))
+  id         TEXT    NOT NULL PRIMARY KEY,
+  agent      TEXT    NOT NULL,
+  version    INTEGER NOT NULL,
+  scope      TEXT    NOT NULL,
+  task       TEXT    NOT NULL,
+  root_task  TEXT    NOT NULL,
+  root_run   TEXT,
+  hop        INTEGER,
+  source_run TEXT,
+  cause      TEXT    UNIQUE,
+  status     TEXT    NOT NULL DEFAULT 'open'
+             CHECK (status IN ('open', 'finished', 'failed', 'refused', 'cancelled', 'exhausted'))
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE task (
