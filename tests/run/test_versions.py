@@ -234,6 +234,24 @@ def test_a_listener_stopped_after_the_event_went_out_is_recorded_as_not_started(
 
 
 @pytest.mark.rule("AG-5", "EV-5")
+def test_a_listener_paused_after_it_was_started_is_not_recorded_as_not_started(tmp_path):
+    async def story():
+        source = spec_of("a", emits=[Emission("heard", "work", ())])
+        specs = [source, spec_of("b", starts_on=["heard"])]
+        async with world(tmp_path, {"*": [{"text": "ok"}]}, specs, listeners_at_once=0) as runtime:
+            state = await go_through(runtime, source.address, until_idle=False)
+            ((run, listed),) = await runtime.installation.ledger.query("owed_runs", "", 9)
+            dispatcher = Dispatcher(runtime.installation)
+            assert await dispatcher.sweep() == 1
+            await CHANGES["paused"](runtime)
+            await dispatcher._settle(run, listed)
+            assert await trail(runtime, state.task, "event.not_started") == []
+            assert len(await runs_of(runtime, at("b"))) == 1
+
+    play(story())
+
+
+@pytest.mark.rule("AG-5", "EV-5")
 def test_what_was_recorded_as_not_started_stays_so_though_the_dispatcher_died_after_it(tmp_path):
     async def story():
         source = spec_of("a", emits=[Emission("heard", "work", ())])
