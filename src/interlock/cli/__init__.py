@@ -99,11 +99,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     given = list(sys.argv[1:] if arguments is None else arguments)
     _write_any_text()
     terminal = Terminal(language=chosen_language(given), as_json="--json" in given)
+    code = DONE
     try:
         code = _carry_out(given, terminal)
         sys.stdout.flush()
-    except BrokenPipeError:
-        code = DONE  # whoever reads has seen enough
+    except BrokenPipeError:  # whoever reads has seen enough; what was found stays found
         _write_no_more()
     except OSError as error:
         if error.filename is None:
