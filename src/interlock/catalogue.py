@@ -37,10 +37,10 @@ def _domain(domain: str, language: str) -> gettext.NullTranslations:
 
 
 class _Listed(list[Any]):
-    """A list in a sentence, joined by a comma or by what the placeholder says: `{agents: → }`."""
+    """A list in a sentence, joined by a comma or by what the placeholder says: `{agents: → }`; a dash if empty."""
 
     def __format__(self, joint: str) -> str:
-        return (joint or ", ").join(map(str, self))
+        return (joint or ", ").join(map(str, self)) or "–"
 
 
 def _shown(value: Any, language: str) -> Any:

@@ -77,6 +77,7 @@ class Sizes:
     text: int = 8 * KIB
     summary: int = 32 * KIB
     artifacts_per_run: int = 64
+    calls_per_answer: int = 64
 
 
 @dataclass(frozen=True, slots=True)

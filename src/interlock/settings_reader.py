@@ -25,6 +25,8 @@ SETTINGS_BYTES = Sizes().spec
 RENAMED = {"lease_ms": "lease", "inline_bytes": "inline"}
 SETTINGS_KEYS = tuple(RENAMED.get(item.name, item.name) for item in fields(Settings))
 MODEL_KEYS = tuple({"timeout_ms": "timeout"}.get(item.name, item.name) for item in fields(ModelChoice))
+COUNTED = ("artifacts_per_run", "calls_per_answer")
+"""The sizes that count things and not bytes."""
 ROLES = ("author", "approver", "curator", "auditor", "administrator")
 EFFECTS = ("read", "write", "destructive")
 
@@ -89,13 +91,13 @@ def _sizes(form: Form) -> Sizes:
     names = [item.name for item in fields(Sizes)]
     if form.value is None or not form.fields(names):
         return usual
-    count = form.at("artifacts_per_run").whole(usual.artifacts_per_run, 1, 10_000)
+    counts = {name: form.at(name).whole(getattr(usual, name), 1, 10_000) for name in COUNTED}
     sizes = {
         name: form.at(name).amount(bytes_in, "size", getattr(usual, name), 1)
         for name in names
-        if name != "artifacts_per_run"
+        if name not in COUNTED
     }
-    return replace(usual, artifacts_per_run=count, **sizes)
+    return replace(usual, **counts, **sizes)
 
 
 def _scope_budgets(form: Form) -> dict[str, Budget]:

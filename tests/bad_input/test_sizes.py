@@ -15,7 +15,7 @@ from interlock.errors import InterlockError
 from interlock.gate.budget import Budget
 from interlock.run.function import Finish
 from interlock.settings import Sizes
-from interlock.settings_reader import read_settings
+from interlock.settings_reader import COUNTED, read_settings
 from tests.bad_input.cases import PLATFORM, READER, reader, run_all
 from tests.bad_input.corpora import refusal
 from tests.world import sound, steps_of, world
@@ -53,6 +53,11 @@ def bound(size: int) -> Any:
         "answer": lambda request: Answer(text if request.number == 1 else "gave up"),
         "result": calling("give", {"size": (size - 2) // 2 + size % 2}),
         "artifacts_per_run": finishing(summary="s", artifacts={f"a{n}": "x" for n in range(size)}),
+        "calls_per_answer": lambda request: (
+            {"calls": [{"call": "take", "with": {"text": "x"}}] * size}
+            if request.number == 1
+            else {"finish": "gave up"}
+        ),
     }
 
 
@@ -84,9 +89,9 @@ def reasons_in(value: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.rule("BI-2")
-@pytest.mark.parametrize("name", ["artifact", "summary", "text", "answer", "result", "artifacts_per_run"])
+@pytest.mark.parametrize("name", [*COUNTED, "artifact", "summary", "text", "answer", "result"])
 def test_what_a_run_takes_in_is_bounded_and_the_bound_is_told(tmp_path: Path, name: str) -> None:
-    limit = 20 if name == "artifacts_per_run" else LIMIT
+    limit = 20 if name in COUNTED else LIMIT
 
     async def go(size: int) -> tuple[list[str], bool, str]:
         folder = tmp_path / str(size)

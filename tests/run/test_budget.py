@@ -26,6 +26,7 @@ def costing(tokens=USED, money=0, call=LOOK):
     return Answer(calls=(Call("x", name, json.dumps(given)),), usage=Usage(tokens=tokens, money=money))
 
 
+FOUND = {"finish": {"summary": "long", "artifacts": {"found": "x" * 40_000}}}
 LIMITS = {
     "tool_calls": (Budget(tool_calls=3), {}),
     "tokens": (Budget(tokens=9_000), {}),
@@ -284,8 +285,26 @@ def test_a_listener_opened_with_nothing_left_ends_exhausted_at_once(tmp_path):
         settings = {"tools": [tool_giving(calls, "look", 1)], "task_budget": Budget(tool_calls=1)}
         async with world(tmp_path, script, specs, **settings) as runtime:
             first = await go_through(runtime, at("a"))
-            assert first.status == "exhausted"
+            assert first.status == "finished"
+            (name,) = await runs_of(runtime, at("b"))
+            second = await runtime.run(name)
+            assert (second.status, second.budget.tool_calls) == ("exhausted", 0)
             assert len(calls) == 1
-            assert await runs_of(runtime, at("b")) == []
+
+    play(story())
+
+
+@pytest.mark.rule("GT-5", "RN-6")
+def test_a_finish_is_taken_whatever_the_answer_that_holds_it_cost(tmp_path):
+    """The tokens are spent when the finish is there; to deny it would lose what they bought."""
+
+    async def story():
+        limits = Budget(tokens=9_000, tool_calls=0)
+        script = {"*": lambda request: {**FOUND}}
+        spec = spec_of("a", emits=["done"], limits=limits)
+        async with world(tmp_path, script, [spec]) as runtime:
+            state = await go_through(runtime, at("a"))
+            assert (state.status, state.usage.tokens > 9_000) == ("finished", True)
+            assert state.artifacts["found"]["size"] == len(FOUND["finish"]["artifacts"]["found"])
 
     play(story())

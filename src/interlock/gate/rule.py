@@ -168,12 +168,14 @@ def _policy(proposal: Proposal, run: RunFacts) -> Ruling:
 
 
 def _budget(proposal: Proposal, run: RunFacts) -> Ruling:
-    """The largest estimate of the call fits into what is left (GT-5)."""
-    amount = run.budget.exceeded_by(run.used + proposal.estimate)
+    """The largest estimate of the call fits into what is left (GT-5). Of an amount that the call does not use,
+    nothing need be left: a finish, which uses none, is taken whatever came before it cost."""
+    left = run.budget.left(run.used)
+    amount = left.exceeded_by(proposal.estimate)
     if amount is None:
         return ()
-    left, wanted = getattr(run.budget.left(run.used), amount), getattr(proposal.estimate, amount)
-    return Deny("budget", Text(f"gate.over_{amount}", wanted=wanted, left=left))
+    wanted = getattr(proposal.estimate, amount)
+    return Deny("budget", Text(f"gate.over_{amount}", wanted=wanted, left=getattr(left, amount)))
 
 
 RULES: tuple[tuple[str, Callable[[Proposal, RunFacts], Ruling]], ...] = (

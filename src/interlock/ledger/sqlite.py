@@ -56,6 +56,8 @@ def connect(path: Path, synchronous: str = "FULL", read_only: bool = False) -> a
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     try:
         with _one_at_a_time(path.parent):
+            if not read_only:
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the log beside it gets the same rights
             db = apsw.Connection(str(path), flags=flags)
             db.set_busy_timeout(int(BUSY_SECONDS * 1000))
             if not read_only:

@@ -23,6 +23,8 @@ from interlock.settings import ModelChoice
 __all__ = ["Asking"]
 
 FIRST_WAIT_MS, LONGEST_WAIT_MS = 500, 60_000
+LONGEST_ASKED_MS = 600_000
+"""The longest wait that a provider may ask for: ten minutes."""
 
 
 class Asking:
@@ -122,10 +124,11 @@ class Asking:
         return None
 
     def _wait_ms(self, failure: ModelFailure) -> int:
-        """Exponential back-off with full jitter above a floor, and never less than the provider asked for."""
+        """Exponential back-off with full jitter above a floor, and no less than the provider asked for, within
+        reason."""
         longest = min(LONGEST_WAIT_MS, FIRST_WAIT_MS << min(self.run.attempts, 16))
         chance = int.from_bytes(self._installation.clock.random_bytes(2)) / 65535
-        return max(failure.wait_ms or 0, int(longest * (0.5 + chance / 2)))
+        return max(min(failure.wait_ms or 0, LONGEST_ASKED_MS), int(longest * (0.5 + chance / 2)))
 
 
 class _ExhaustedError(Exception):

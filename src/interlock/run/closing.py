@@ -235,9 +235,9 @@ async def open_listener(
 
 
 def closing_rows(run: Run, owed: str | None) -> list[Row]:
-    """Give the working rows that go with a closing step: the lease ends, the unused budget goes back, and
-    what is owed is put into the outbox."""
-    rows = [Row("end_lease", (run.id, run.fence))]
+    """Give the working rows that go with a closing step: the lease ends, what others still had to say comes too
+    late, and what is owed is put into the outbox."""
+    rows = [Row("end_lease", (run.id, run.fence)), Row("end_signals", (run.id,))]
     if owed is not None:
         rows.append(Row("insert_owed", (run.id, owed)))
     return rows

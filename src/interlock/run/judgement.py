@@ -9,12 +9,13 @@ from interlock.gate.origin import NO_ORIGINS, Origins
 from interlock.gate.proposal import Contract, Proposal, RunFacts
 from interlock.gate.tool import Tool, leaves_of
 from interlock.run.installation import Installation
-from interlock.run.platform_tools import READ_ARTIFACT, declared_for
+from interlock.run.platform_tools import FINISH, READ_ARTIFACT, declared_for
 from interlock.run.run import CallState, Run
 from interlock.scope.label import UNTRUSTED, Labels
 
 __all__ = ["Judgement"]
 
+NOTHING, ONE_CALL = Usage(), Usage(tool_calls=1)
 NAME = 256
 """No artifact's name or handle is longer; a longer text in an argument names none."""
 
@@ -50,7 +51,8 @@ class Judgement:
         if isinstance(arguments, str):
             return Proposal.of_text(self._run.id, call.id, name, arguments, self._limit(tool), tool=tool)
         carried = self._carried_by(arguments)
-        return Proposal(self._run.id, call.id, name, arguments, tool, carried, Usage(tool_calls=1))
+        estimate = NOTHING if name == FINISH else ONE_CALL
+        return Proposal(self._run.id, call.id, name, arguments, tool, carried, estimate)
 
     def _limit(self, tool: Tool | None) -> int:
         """What is published or saved through a call may be as long as an answer of a model or an artifact may be;

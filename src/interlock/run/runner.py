@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from interlock import canonical
 from interlock.agent.spec import FINAL_ANSWER, Spec
 from interlock.catalogue import Text
 from interlock.connector.model.model import Answer
@@ -107,12 +108,10 @@ class Runner:
             reason = Text("run.answer_too_large", size=size, limit=settings.sizes.answer)
             await self.ending.close("failed", reason)
             return
-        digest, stored, rows = await store_answer(
-            self._installation.contents,
-            self.run.company,
-            _with_own_ids(answer, number),
-            settings.sizes.answer,
-        )
+        too_many = len(answer.calls) > settings.sizes.calls_per_answer
+        taken = Answer(answer.text, (), answer.usage) if too_many else _with_own_ids(answer, number)
+        contents, company = self._installation.contents, self.run.company
+        digest, stored, rows = await store_answer(contents, company, taken, settings.sizes.answer)
         usage = answer.usage + Usage(wall_ms=self._recorder.elapsed())
         body = {
             "n": number,
@@ -122,8 +121,17 @@ class Runner:
         }
         self._recorder.note("model.answered", body, rows)
         self._proposed.update(stored.proposed)
-        if not stored.proposed:
+        if too_many:
+            await self._refuse_calls(answer, settings.sizes.calls_per_answer)
+        elif not stored.proposed:
             await self._take_text(answer.text)
+
+    async def _refuse_calls(self, answer: Answer, limit: int) -> None:
+        """Take none of an answer's calls when they are too many; what they were is kept with the step."""
+        said = canonical.encode([[call.name, call.arguments] for call in answer.calls])
+        kept = await self._installation.contents.keep_any(self.run.company, said)
+        reason = Text("run.too_many_calls", count=len(answer.calls), limit=limit)
+        self._recorder.note("model.noted", {"text": reason, "detail": kept.digest}, [kept.row])
 
     async def _take_text(self, text: str) -> None:
         """An answer without a call: the closing answer of an agent that declares no artifacts, else a mistake."""

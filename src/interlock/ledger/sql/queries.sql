@@ -169,6 +169,9 @@ INSERT INTO signal (run, id, kind, body) VALUES (?, ?, ?, ?);
 -- name: signals_of_run
 SELECT id, kind, body FROM signal WHERE run = ? ORDER BY id;
 
+-- name: end_signals
+DELETE FROM signal WHERE run = ?;
+
 -- name: take_signal
 DELETE FROM signal WHERE run = ? AND id = ?;
 
