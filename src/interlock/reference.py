@@ -149,7 +149,7 @@ def _as_written(name: str, value: Any) -> str:
         return time_text(value)
     if isinstance(value, bool):
         return json.dumps(value)
-    in_bytes = name.endswith("_bytes") or (name in SIZES and name != "artifacts_per_run")
+    in_bytes = name.endswith("_bytes") or (name in SIZES and name not in COUNTED)
     return size_text(value) if in_bytes else str(value)
 
 

@@ -65,6 +65,7 @@ class Sizes:
     shown: how much of a result or an artifact enters a prompt at once; the rest is read on request.
     text: each text about what was not done. summary: a closing answer.
     artifacts_per_run: how many artifacts a finish may publish.
+    calls_per_answer: how many calls one answer of a model may make; of more, none is taken.
     """
 
     spec: int = 256 * KIB
