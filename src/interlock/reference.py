@@ -25,6 +25,7 @@ from interlock.ledger.kind import KINDS
 from interlock.run.platform_tools import PLATFORM_TOOLS
 from interlock.scope.label import DeclaredLabel
 from interlock.settings import ModelChoice, Policy, SecretGrant, Settings, Sizes
+from interlock.settings_reader import COUNTED
 
 __all__ = ["pages", "write"]
 
