@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlock.amount import bytes_in, micro_units_in, milliseconds_in, money_text, time_text
 from interlock.errors import InterlockError
+from interlock.form.amount import bytes_in, micro_units_in, milliseconds_in, money_text, time_text
+from interlock.form.problem import FormError
 from interlock.gate.budget import Budget
-from interlock.problem import FormError
 from interlock.scope.label import DeclaredLabel
 from interlock.settings import ModelChoice, Policy, SecretGrant, Settings, Sizes
 from interlock.settings_reader import SETTINGS_KEYS, read_settings

@@ -16,10 +16,10 @@ from typing import Any
 from babel.messages.pofile import read_po
 
 import interlock
-from interlock.amount import size_text, time_text
 from interlock.catalogue import LOCALE
 from interlock.cli import COMMANDS, build
 from interlock.fault import POINTS
+from interlock.form.amount import size_text, time_text
 from interlock.gate.budget import Budget
 from interlock.ledger.kind import KINDS
 from interlock.run.platform_tools import PLATFORM_TOOLS

@@ -8,16 +8,16 @@ import re
 from dataclasses import fields, replace
 from typing import Any, Literal, cast
 
-from interlock.amount import bytes_in, micro_units_in, milliseconds_in
-from interlock.budget_reader import budget_of
 from interlock.catalogue import LANGUAGES
-from interlock.form import Form
+from interlock.form.amount import bytes_in, micro_units_in, milliseconds_in
+from interlock.form.budget import budget_of
+from interlock.form.form import Form
+from interlock.form.problem import Report, shown
+from interlock.form.yaml_text import Path, read
 from interlock.gate.budget import Budget
-from interlock.problem import Report, shown
 from interlock.scope.label import DECLARED, UNTRUSTED, DeclaredLabel
 from interlock.scope.scope import NAME, Scope
 from interlock.settings import ModelChoice, Policy, SecretGrant, Settings, Sizes
-from interlock.yaml_text import Path, read
 
 __all__ = ["ROLES", "SETTINGS_KEYS", "read_settings"]
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from interlock.agent.reader import SPEC_KEYS, form_of, read_spec, spec_of
 from interlock.agent.spec import Emission, Spec, Trigger
 from interlock.errors import InterlockError
+from interlock.form.problem import FormError
 from interlock.gate.budget import Budget
-from interlock.problem import FormError
 from interlock.scope.scope import Address, Scope
 from tests.bad_input import corpora as bad_input
 from tests.bad_input.corpora import refusal

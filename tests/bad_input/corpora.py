@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import InterlockError
-from interlock.yaml_text import read
+from interlock.form.yaml_text import read
 
 
 def _folder() -> Path:

@@ -10,14 +10,14 @@ from typing import Any
 
 from interlock import canonical
 from interlock.agent.spec import FINAL_ANSWER, Emission, Spec, Trigger
-from interlock.budget_reader import budget_of, form_of_budget
 from interlock.errors import InterlockError
-from interlock.form import Form
-from interlock.problem import Report, shown
+from interlock.form.budget import budget_of, form_of_budget
+from interlock.form.form import Form
+from interlock.form.problem import Report, shown
+from interlock.form.yaml_text import read
 from interlock.scope.label import DECLARED, UNTRUSTED, Vocabulary
 from interlock.scope.scope import INSTALLATION, NAME, Address, Scope
 from interlock.settings import Sizes
-from interlock.yaml_text import read
 
 __all__ = ["SPEC_KEYS", "form_of", "read_spec", "spec_of"]
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from interlock import canonical, yaml_text
+from interlock import canonical
 from interlock.connector.model.model import Answer, Call, ModelFailure, Request
 from interlock.errors import InterlockError
-from interlock.yaml_text import Marked
+from interlock.form import yaml_text
+from interlock.form.yaml_text import Marked
 
 __all__ = ["ANYONE", "Script", "ScriptEntry", "compiled", "entry_of", "read_script"]
 

@@ -26,7 +26,7 @@ from ruamel.yaml.events import (
 )
 
 from interlock.errors import InterlockError
-from interlock.yaml_fault import PARSER_FAULTS, decoded, malformed, named, place_in, yaml_error
+from interlock.form.yaml_fault import PARSER_FAULTS, decoded, malformed, named, place_in, yaml_error
 
 __all__ = ["DEPTH", "Mark", "Marked", "Path", "read"]
 

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from interlock.catalogue import Text, say
 from interlock.errors import InterlockError
-from interlock.yaml_text import Marked, Path
+from interlock.form.yaml_text import Marked, Path
 
 __all__ = ["FormError", "Report", "kind_of", "looks_secret", "shown"]
 

@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
-from interlock.amount import LARGEST
 from interlock.catalogue import Text
 from interlock.errors import InterlockError
-from interlock.problem import Report, kind_of, looks_secret, shown
-from interlock.twin import twin_of
-from interlock.yaml_text import Path
+from interlock.form.amount import LARGEST
+from interlock.form.problem import Report, kind_of, looks_secret, shown
+from interlock.form.twin import twin_of
+from interlock.form.yaml_text import Path
 
 __all__ = ["Form"]
 

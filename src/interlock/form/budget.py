@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from interlock.amount import micro_units_in, milliseconds_in, money_text, time_text
-from interlock.form import Form
+from interlock.form.amount import micro_units_in, milliseconds_in, money_text, time_text
+from interlock.form.form import Form
 from interlock.gate.budget import Budget
 
 __all__ = ["BUDGET_KEYS", "budget_of", "form_of_budget"]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlock.errors import InterlockError
-from interlock.yaml_text import DEPTH, Marked, read
+from interlock.form.yaml_text import DEPTH, Marked, read
 from tests.bad_input import corpora as bad_input
 from tests.bad_input.corpora import refusal
 
