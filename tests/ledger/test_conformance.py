@@ -157,7 +157,6 @@ async def test_a_version_number_is_given_once(store: SqliteStore) -> None:
         assert isinstance(await ledger.append(write_it), Appended)
         assert await ledger.append(write_it) == Conflict()
         assert len(await ledger.query("listeners_of_event", "opened")) == 1
-        assert len(await ledger.query("emitters_of_event", "triaged")) == 1
         assert await found(ledger) == []
 
 

@@ -199,7 +199,6 @@ PROJECTIONS = [
     ("UPDATE version SET spec = 'cd'", "projection", "triage@acme"),
     ("DELETE FROM version", "projection", "triage@acme"),
     ("UPDATE listening SET event = 'other'", "projection", "triage@acme"),
-    ("DELETE FROM emitting", "projection", "triage@acme"),
     ("DELETE FROM stopped", "projection", "globex"),
     ("INSERT INTO stopped VALUES ('acme')", "projection", "acme"),
 ]  # fmt: skip

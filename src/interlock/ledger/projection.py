@@ -12,7 +12,7 @@ from interlock.ledger.ledger import Row
 
 __all__ = ["PROJECTED", "PROJECTING", "project"]
 
-PROJECTED = ("run", "task", "artifact", "agent", "version", "listening", "emitting", "stopped")
+PROJECTED = ("run", "task", "artifact", "agent", "version", "listening", "stopped")
 """The tables that hold nothing but projections (`stream`, the heads, is checked step by step)."""
 
 Body = dict[str, Any]
@@ -60,11 +60,8 @@ def _version_published(stream: str, at: int, body: Body) -> Iterator[Row]:
     yield Row("insert_version", (agent, number, body["version_digest"], body["spec"], body["author"], at))
     yield Row("publish_agent", (agent, body["scope"], number, json.dumps(wiring, sort_keys=True)))
     yield Row("forget_listening", (agent,))
-    yield Row("forget_emitting", (agent,))
     for trigger in wiring["starts_on"]:
         yield Row("insert_listening", (trigger["event"], agent))
-    for emission in wiring["emits"]:
-        yield Row("insert_emitting", (emission["event"], agent))
 
 
 def _agent_state(state: str) -> Callable[[str, int, Body], Iterator[Row]]:

@@ -36,7 +36,6 @@ SUBJECT = {
     "agent": "address",
     "version": "agent",
     "listening": "agent",
-    "emitting": "agent",
     "stopped": "scope",
 }
 """The column of each projected table that names the stream its rows come from."""

@@ -96,21 +96,10 @@ DELETE FROM listening WHERE agent = ?;
 -- name: insert_listening
 INSERT INTO listening (event, agent) VALUES (?, ?) ON CONFLICT DO NOTHING;
 
--- name: forget_emitting
-DELETE FROM emitting WHERE agent = ?;
-
--- name: insert_emitting
-INSERT INTO emitting (event, agent) VALUES (?, ?) ON CONFLICT DO NOTHING;
-
 -- name: listeners_of_event
 SELECT agent.address, agent.scope, agent.version, agent.state, agent.wiring
 FROM listening JOIN agent ON agent.address = listening.agent
 WHERE listening.event = ? ORDER BY listening.agent;
-
--- name: emitters_of_event
-SELECT agent.address, agent.scope, agent.version, agent.state, agent.wiring
-FROM emitting JOIN agent ON agent.address = emitting.agent
-WHERE emitting.event = ? ORDER BY emitting.agent;
 
 -- name: stop_scope
 INSERT INTO stopped (scope) VALUES (?) ON CONFLICT DO NOTHING;
@@ -137,6 +126,7 @@ UPDATE lease SET worker = NULL, until = 0 WHERE run = ? AND fence = ?;
 DELETE FROM lease WHERE run = ? AND fence = ?;
 
 -- name: lease_of_run
+-- Who holds a run, for people and tests who look.
 SELECT worker, fence, until FROM lease WHERE run = ?;
 
 -- name: free_leases

@@ -116,12 +116,6 @@ CREATE TABLE listening (
   PRIMARY KEY (event, agent)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE emitting (
-  event TEXT NOT NULL,
-  agent TEXT NOT NULL,
-  PRIMARY KEY (event, agent)
-) STRICT, WITHOUT ROWID;
-
 CREATE TABLE stopped (
   scope TEXT NOT NULL PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
