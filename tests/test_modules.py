@@ -28,14 +28,48 @@ def test_the_code_of_a_python_environment_inside_the_folder_is_not_the_agents_co
 
 
 @pytest.mark.rule("AG-6")
-def test_the_code_beside_a_body_is_the_agents_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "body_with_neighbour.py").write_text("async def body(run):\n    pass\n")
-    neighbour = ModuleType("a_neighbour")
-    neighbour.__file__ = str(tmp_path / "neighbour.py")
-    (tmp_path / "neighbour.py").write_text("LIMIT = 1\n")
-    monkeypatch.setitem(sys.modules, "a_neighbour", neighbour)
-    name = "body_with_neighbour:body"
-    first = load_modules(tmp_path, ["body_with_neighbour.py"]).functions[name].code_digest
-    (tmp_path / "neighbour.py").write_text("LIMIT = 2\n")
-    second = load_modules(tmp_path, ["body_with_neighbour.py"]).functions[name].code_digest
-    assert first != second
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [("near_neighbour.py", True), ("far_neighbour.py", True), ("stranger.py", False)],
+)
+def test_the_code_a_body_imports_is_the_agents_code_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, counts: bool
+) -> None:
+    """A change in a neighbour's neighbour is a change of the version; one in a file it never imports is none."""
+    for known in ("near_neighbour", "far_neighbour"):
+        monkeypatch.delitem(sys.modules, known, raising=False)
+    late = "def late():\n    from near_neighbour import LIMIT\n    return LIMIT\n\nlate()\n\n"
+    (tmp_path / "body_with_neighbours.py").write_text(f"{late}async def body(run):\n    pass\n")
+    (tmp_path / "near_neighbour.py").write_text("import far_neighbour\nLIMIT = far_neighbour.LIMIT\n")
+    (tmp_path / "far_neighbour.py").write_text("LIMIT = 1\n")
+    (tmp_path / "stranger.py").write_text("LIMIT = 1\n")
+
+    def digest() -> str:
+        loaded = load_modules(tmp_path, ["body_with_neighbours.py", "stranger.py"])
+        return loaded.functions["body_with_neighbours:body"].code_digest
+
+    first = digest()
+    with (tmp_path / file).open("a") as source:
+        source.write("# another line\n")
+    assert (digest() != first) is counts
+
+
+@pytest.mark.rule("AG-6")
+def test_neighbours_in_packages_count_however_they_are_imported(tmp_path: Path) -> None:
+    package = tmp_path / "desk_package"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "inner" / "__init__.py").write_text("from . import deep\n")
+    (package / "inner" / "deep.py").write_text("from ..limits import LIMIT\n")
+    (package / "limits.py").write_text("LIMIT = 1\n")
+    (tmp_path / "body_of_package.py").write_text(
+        "import desk_package.inner.deep\n\nasync def body(run):\n    pass\n"
+    )
+
+    def digest() -> str:
+        loaded = load_modules(tmp_path, ["body_of_package.py"])
+        return loaded.functions["body_of_package:body"].code_digest
+
+    first = digest()
+    (package / "limits.py").write_text("LIMIT = 2\n")
+    assert digest() != first

@@ -1,11 +1,12 @@
 """Modules: the Python files of an installation, loaded for the tools and function bodies they declare."""
 
+import ast
 import hashlib
 import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -30,14 +31,16 @@ class Loaded:
 def load_modules(folder: Path, names: Iterable[str]) -> Loaded:
     """Load files (`tools.py`, relative to `folder`) and modules (`company.tools`), and collect what they declare.
 
-    A function body is named `module:function`. The digest of its code covers every file below `folder` that
-    was loaded with it, so that a change in a module beside it is a change of the version, too.
+    A function body is named `module:function`. The digest of its code covers its module's file and every file
+    below `folder` that this imports, so that a change in a neighbour it uses is a change of the version, too.
 
     Raises InterlockError `module.missing` or `module.broken`, naming the file and what Python said.
     """
     loaded = Loaded()
     modules = [_load(folder, name) for name in names]
-    code_digest = _code_digest(folder)
+    root = folder.resolve()
+    own = _own_modules(root)
+    digest_of = cache(lambda name: _code_digest(root, name, own))
     seen: set[int] = set()
     for module in modules:
         for name, value in list(vars(module).items()):
@@ -45,6 +48,7 @@ def load_modules(folder: Path, names: Iterable[str]) -> Loaded:
                 seen.add(id(value))
                 loaded.tools.add(value)
             elif inspect.iscoroutinefunction(value) and value.__module__ == module.__name__:
+                code_digest = digest_of(module.__name__)
                 loaded.functions[f"{module.__name__}:{name}"] = Function(value, code_digest)
     return loaded
 
@@ -84,24 +88,54 @@ def _load_file(path: Path) -> ModuleType:
     return module
 
 
-def _code_digest(folder: Path) -> str:
-    root = folder.resolve()
+def _code_digest(root: Path, module: str, own: Mapping[str, Path]) -> str:
+    """The digest of a module's file and of those of its neighbours that it imports, directly or through others."""
     code = hashlib.sha256()
-    for path in sorted(_own_files(root)):
+    for path in sorted({own[name] for name in _imported_by(module, own)}):
         code.update(f"{path.relative_to(root)}\n".encode())
         code.update(hashlib.sha256(path.read_bytes()).digest())
     return code.hexdigest()
 
 
-def _own_files(root: Path) -> set[Path]:
-    """Give the loaded files below `root`, without those of a Python environment that lies there, too: which of
-    its modules are loaded depends on the command."""
+def _imported_by(module: str, own: Mapping[str, Path]) -> set[str]:
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in own and name not in found:
+            found.add(name)
+            waiting += _names_imported(own[name], name)
+    return found
+
+
+def _names_imported(path: Path, module: str) -> Iterator[str]:
+    """Give the full names that a file's import statements may mean: `from a import b` means `a`, and maybe `a.b`."""
+    package = module if path.stem == "__init__" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (part for item in node.names for part in _with_packages(item.name))
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            yield from _with_packages(source)
+            yield from (f"{source}.{item.name}" for item in node.names)
+
+
+def _with_packages(name: str) -> Iterator[str]:
+    parts = name.split(".")
+    return (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+
+
+def _own_modules(root: Path) -> dict[str, Path]:
+    """Give the loaded modules whose files lie below `root`, by name, without those of a Python environment that
+    lies there, too."""
     python = Path(sys.prefix).resolve()
     resolved = cache(Path.resolve)  # a resolution costs some 50 µs, and hundreds of files lie in few folders
-    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    found = (resolved(path.parent) / path.name for path in map(Path, filter(None, files)))
-    return {
-        path
-        for path in found
-        if path.is_relative_to(root) and not (path.is_relative_to(python) and python.is_relative_to(root))
-    }
+    found = {}
+    for name, module in list(sys.modules.items()):
+        if file := getattr(module, "__file__", None):
+            path = resolved(Path(file).parent) / Path(file).name
+            of_python = path.is_relative_to(python) and python.is_relative_to(root)
+            if path.is_relative_to(root) and path.suffix == ".py" and not of_python:
+                found[name] = path
+    return found

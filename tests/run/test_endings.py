@@ -6,8 +6,10 @@ import pytest
 
 from interlock.catalogue import say
 from interlock.connector.model.model import Answer, Call
+from interlock.connector.model.provider import ProviderModel
 from interlock.errors import InterlockError
 from interlock.gate.budget import Budget
+from interlock.settings import ModelChoice
 from tests.run.scene import (
     STEERED,
     Calls,
@@ -279,5 +281,32 @@ def test_a_tool_that_raises_or_never_ends_fails_its_call_alone(tmp_path):
                 "tool.not_json",
                 "tool.timed_out",
             ]
+
+    play(story())
+
+
+@pytest.mark.rule("RN-6", "EV-2")
+def test_a_run_that_finishes_without_what_it_exposes_says_so(tmp_path):
+    async def story():
+        specs = [spec_of("a", emits=["done"]), spec_of("b", starts_on=["done"])]
+        script = {at("a"): [{"finish": "forgot it"}], "*": [{"text": "ok"}]}
+        async with world(tmp_path, script, specs) as runtime:
+            state = await go_through(runtime, at("a"), "go")
+            closed = (await trail(runtime, state.id, "run.closed"))[0]
+            assert closed["status"] == "finished"
+            assert closed["not_done"] == [{"id": "run.artifact_not_made", "with": {"name": "report"}}]
+
+    play(story())
+
+
+@pytest.mark.rule("RN-6", "AG-2")
+def test_a_model_that_cannot_be_had_is_told_as_that(tmp_path):
+    async def story():
+        choice = ModelChoice("openai", "some-model", key="NO_SUCH_KEY")
+        async with world(tmp_path, specs=[spec_of("a")], model=ProviderModel(choice, {})) as runtime:
+            state = await go_through(runtime, at("a"), "go")
+            assert (state.status, state.reason["id"]) == ("failed", "run.no_model")
+            for language in ("en", "pt-BR"):
+                assert "NO_SUCH_KEY" in say(state.reason, language)
 
     play(story())

@@ -11,6 +11,7 @@ from typing import Any
 from interlock.agent.spec import Spec
 from interlock.catalogue import Text
 from interlock.connector.model.model import Answer, ModelFailure
+from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
 from interlock.perspective.resolver import Resolver
 from interlock.perspective.snapshot import SnapshotKeeper
@@ -21,6 +22,23 @@ from interlock.run.recorder import Recorder
 from interlock.settings import ModelChoice
 
 __all__ = ["Asking"]
+
+LACKING = frozenset(
+    f"model.{name}"
+    for name in (
+        "malformed_key",
+        "no_base_url",
+        "no_key",
+        "no_model",
+        "no_roles",
+        "no_script",
+        "not_installed",
+        "unknown_provider",
+        "unknown_role",
+        "unobserved",
+    )
+)
+"""What an installation may lack to ask a model; the parameters of these name settings and variables alone."""
 
 FIRST_WAIT_MS, LONGEST_WAIT_MS = 500, 60_000
 LONGEST_ASKED_MS = 600_000
@@ -46,7 +64,10 @@ class Asking:
         Gives the answer; or that the run is at its end, and why; or None when the attempt failed, is taken down
         and waited for, and may be made again.
         """
-        model = self._installation.models.open(self._spec.model)
+        try:
+            model = self._installation.models.open(self._spec.model)
+        except InterlockError as error:
+            return self._without(error)
         choice = self._installation.settings.models[self._spec.model]
         request = await self._resolver.resolve(
             number, self.run.opening, self.run.entries, choice.max_output_tokens
@@ -71,8 +92,17 @@ class Asking:
             return await self._failed(number, ModelFailure("timed_out", True), choice.attempts)
         except _ExhaustedError as used_up:
             return End("exhausted", used_up.reason)
+        except InterlockError as error:
+            if not error.code.startswith("model."):
+                raise
+            return self._without(error)
         self._installation.reach("model.after_answer")
         return answer
+
+    def _without(self, error: InterlockError) -> End:
+        """The installation lacks something that the model needs, such as a key: an end that says what."""
+        why = Text(error.code, **error.params) if error.code in LACKING else Text("run.model_unusable")
+        return End("failed", Text("run.no_model", role=self._spec.model, code=error.code, why=why))
 
     async def _reserve(self, estimate: Usage) -> None:
         """See that run and scopes can pay for the largest estimate of a call, before it is made."""

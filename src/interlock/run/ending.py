@@ -91,19 +91,23 @@ class Ending:
             body["artifacts"] = list(finished.artifacts.values())
         if finished.not_done is not None:
             body["not_done_said"] = finished.not_done
-        if status != "finished":
-            body["not_done"] = self._not_done()
+        if not_done := self._not_done(status, finished):
+            body["not_done"] = not_done
         if emitted.events:
             body["events"] = emitted.events
         if emitted.chain is not None:
             body["chain"] = emitted.chain
         return body
 
-    def _not_done(self) -> list[dict[str, Any]]:
-        """What was asked and not achieved, in the platform's words: the brief, and each call left over."""
-        exposed = sorted(self._spec.exposed - set(self.run.artifacts))
-        found: list[dict[str, Any]] = [Text("run.not_finished", agent=self.run.agent)]
-        found += [Text("run.artifact_not_made", name=name) for name in exposed]
-        left_over = dict.fromkeys(call.tool for call in self.run.waiting)
-        found += [Text("run.call_not_made", tool=tool) for tool in left_over]
+    def _not_done(self, status: str, finished: Finished) -> list[dict[str, Any]]:
+        """What was asked and not achieved, in the platform's words: the brief, the artifacts that the version
+        exposes, and each call left over."""
+        missing = sorted(self._spec.exposed - {*self.run.artifacts, *finished.artifacts})
+        found: list[dict[str, Any]] = []
+        if status != "finished":
+            found.append(Text("run.not_finished", agent=self.run.agent))
+        found += [Text("run.artifact_not_made", name=name) for name in missing]
+        if status != "finished":
+            left_over = dict.fromkeys(call.tool for call in self.run.waiting)
+            found += [Text("run.call_not_made", tool=tool) for tool in left_over]
         return found
