@@ -120,9 +120,8 @@ class Report:
 
     def _about(self) -> str:
         scanned = self.scanned
-        parts = [
-            self.say("about", format=scanned["format"], lines=scanned["lines"], entries=scanned["entries"])
-        ]
+        form = self.say(f"format_{scanned['format'].lower().replace(' ', '_')}")
+        parts = [self.say("about", format=form, lines=scanned["lines"], entries=scanned["entries"])]
         if scanned["timed"]:
             parts.append(self.say("about_time", first=scanned["first_time"], last=scanned["last_time"]))
         counts = ", ".join(

@@ -45,7 +45,7 @@ def test_text_says_who_starts_whom_and_marks_what_matters() -> None:
         "  reviewed → developer@acme  [⟲ on a loop]\n"
         "  told → clerk@acme/hr\n"
     )
-    assert "⟲ em um ciclo" in as_text(draw(COMPANY, KNOWN), "pt-BR")
+    assert "⟲ em um laço" in as_text(draw(COMPANY, KNOWN), "pt-BR")
 
 
 def test_mermaid_draws_loops_thick_and_what_starts_nothing_dotted() -> None:

@@ -185,7 +185,7 @@ def test_the_refusal_names_itself_the_label_both_scopes_and_the_remedies(languag
             "publish an agent in a wider scope on purpose",
         ),
         "pt-BR": (
-            "Ligue os agentes em um escopo que possa levar os dados",
+            "Ligue os agentes em um escopo que possa carregar os dados",
             "publique de propósito um agente",
         ),
     }
