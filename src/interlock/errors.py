@@ -5,11 +5,12 @@ catalogue's `<code>` and `<code>.remedy`, so that a code without words cannot ex
 """
 
 import errno
+from collections.abc import Sequence
 from typing import Any
 
 from interlock.catalogue import Text, say
 
-__all__ = ["InterlockError"]
+__all__ = ["InterlockError", "SeveralError"]
 
 SHOWN = 200
 TOLD = (
@@ -55,3 +56,18 @@ class InterlockError(Exception):
     def as_dict(self, language: str = "en") -> dict[str, Any]:
         """Give code, what and remedy for `--json` and for a model that is told about its mistake."""
         return {"code": self.code, "what": self.what(language), "remedy": self.remedy(language)}
+
+
+class SeveralError(InterlockError):
+    """Several errors that are told at once, so that all can be mended before the next try; `errors` are these."""
+
+    def __init__(self, code: str, errors: Sequence[InterlockError]) -> None:
+        super().__init__(code, count=len(errors))
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *map(str, self.errors)])
+
+    def as_dict(self, language: str = "en") -> dict[str, Any]:
+        """Give the error with those it consists of."""
+        return {**super().as_dict(language), "errors": [error.as_dict(language) for error in self.errors]}

@@ -60,6 +60,23 @@ def test_a_trigger_that_nobody_pulls() -> None:
 
 
 @pytest.mark.rule("LP-6", "SC-4")
+def test_what_a_company_does_not_label_and_another_company_hears() -> None:
+    abroad = agent("spy@globex/ops", starts_on=(Trigger("done", (Scope("acme"),)),))
+    home = agent("staff@acme/support", starts_on=(Trigger("done"),))
+    source = agent("chief@acme", instructions="minutes", emits=emits("done", "minutes"))
+    assert warned(source, abroad, home) == ["flow.unlabelled_abroad"]
+    assert warned(source, home) == []
+    labelled = agent(
+        "chief@acme", instructions="minutes", emits=emits("done", "minutes"), adds_labels=("area:acme",)
+    )
+    assert "flow.unlabelled_abroad" not in warned(labelled, abroad, home)
+    area = agent("desk@acme/desk", instructions="minutes", emits=emits("done", "minutes"))
+    assert "flow.unlabelled_abroad" not in warned(area, abroad)
+    bare = agent("chief@acme", emits=emits("done"))
+    assert warned(bare, abroad) == []
+
+
+@pytest.mark.rule("LP-6", "SC-4")
 def test_an_artifact_that_no_listener_may_carry() -> None:
     source = agent("a@acme/hr", function="m:f", emits=emits("done", "cause"))
     finance = agent("f@acme/finance", starts_on=(Trigger("done"),))

@@ -58,6 +58,7 @@ def check_data_flow(
         *_unheard(graph, spec),
         *_unemitted(graph, spec),
         *_uncarried(graph, spec, vocabulary),
+        *_unlabelled_abroad(graph, spec, vocabulary),
         *_unmentioned(spec),
     ]
     return FlowReport(tuple(warnings), (*_unknown_tools(spec, tools), *_untraceable(spec, tools)))
@@ -105,6 +106,22 @@ def _uncarried(graph: Graph, spec: Spec, vocabulary: Vocabulary) -> Iterator[Tex
     for name, refusal in refused.items():
         if name not in carried:
             yield Text("flow.uncarried", artifact=name, label=refusal.label, target=str(refusal.target))
+
+
+def _unlabelled_abroad(graph: Graph, spec: Spec, vocabulary: Vocabulary) -> Iterator[Text]:
+    """A run of a company's or the installation's own agent carries no label of its scope unless its spec adds it
+    (SC-4): what nothing else labels goes wherever it is heard."""
+    labels, own = carried_labels(spec), area_label(spec.scope)
+    if "/" in spec.scope or own in labels:
+        return
+    for emission in spec.emits:
+        abroad = (
+            listener
+            for listener in _listeners(graph, spec, emission)
+            if not spec.scope.reaches(listener.scope) and barrier(labels, listener.scope, vocabulary) is None
+        )
+        if emission.artifacts and (listener := next(abroad, None)) is not None:
+            yield Text("flow.unlabelled_abroad", event=emission.event, listener=str(listener), label=own)
 
 
 def _refusal_by_all(listeners: Iterable[Address], labels: Labels, vocabulary: Vocabulary) -> Refusal | bool:

@@ -8,7 +8,7 @@ from interlock.cli.terminal import DONE, Options, account, perform
 from interlock.errors import InterlockError
 from interlock.run.installation import Installation
 from interlock.run.publishing import change_agent, change_scope
-from interlock.scope.scope import Address, Scope
+from interlock.scope.scope import INSTALLATION, Address, Scope
 
 __all__ = ["app"]
 
@@ -44,6 +44,8 @@ async def _list(options: Options) -> int:
         terminal.line(
             f"{item['agent']:<{width}}  {terminal.say('cli.agents.version', n=item['version'])}  {state}"
         )
+    for scope in stopped:
+        terminal.tell("cli.agents.stopped", scope=scope)
     terminal.data(found)
     return DONE
 
@@ -58,6 +60,8 @@ async def _change(who: str, change: str, options: Options) -> int:
             scope = Scope(who)
             if change == "resume" and scope not in await installation.stopped():
                 raise InterlockError("cli.agents.not_stopped", who=who)
+            if change == "stop":
+                await _check_somebody_is_in(installation, scope)
             await change_scope(installation, scope, change == "stop", by)
         count = 1 if "@" in who else await _count_in(installation, Scope(who))
     terminal.tell(f"cli.agents.done_{change}", who=who)
@@ -65,6 +69,14 @@ async def _change(who: str, change: str, options: Options) -> int:
         terminal.tell("cli.agents.count", count=count)
     terminal.data({"changed": who, "change": change, "agents": count})
     return DONE
+
+
+async def _check_somebody_is_in(installation: Installation, scope: Scope) -> None:
+    """Refuse to stop a scope in which no agent lives: whoever pulls the brake must not have mistyped it."""
+    rows = await installation.ledger.query("agents_after", "", ALL)
+    known = sorted({str(place) for row in rows for place in (Scope(row[1]), Scope(row[1]).company)})
+    if scope != INSTALLATION and not any(scope.reaches(Scope(row[1])) for row in rows):
+        raise InterlockError("cli.agents.nobody_there", value=str(scope), known=known)
 
 
 async def _count_in(installation: Installation, scope: Scope) -> int:

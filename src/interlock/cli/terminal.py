@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from interlock.catalogue import say
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, SeveralError
 
 if TYPE_CHECKING:
     from interlock.runtime import Runtime
@@ -74,7 +74,7 @@ class Terminal:
             print(self.say("cli.interrupted"), file=sys.stderr)
 
     def error(self, error: InterlockError) -> None:
-        """Write an error: what happened, and what to do."""
+        """Write an error: what happened, and what to do; of several errors that are one, each."""
         if self.as_json:
             print(
                 json.dumps({"error": error.as_dict(self.language)}, ensure_ascii=True, indent=2),
@@ -82,9 +82,10 @@ class Terminal:
             )
             return
         label = self.say("cli.error")
-        print(printable(f"{label} {error.what(self.language)}"), file=sys.stderr)
-        print(printable(f"  {error.remedy(self.language)}"), file=sys.stderr)
-        print(f"  ({error.code})", file=sys.stderr)
+        for item in (*error.errors, error) if isinstance(error, SeveralError) else (error,):
+            print(printable(f"{label} {item.what(self.language)}"), file=sys.stderr)
+            print(printable(f"  {item.remedy(self.language)}"), file=sys.stderr)
+            print(f"  ({item.code})", file=sys.stderr)
 
 
 def printable(text: str) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 from interlock.agent.spec import Spec
@@ -17,6 +18,9 @@ from interlock.perspective.resolver import instructions_of, offer_of
 from interlock.run.platform_tools import PLATFORM_TOOLS
 from interlock.scope.scope import Address, Scope
 from interlock.settings import Settings
+
+KNOWN = 1000
+"""Among how many agents the nearest name is looked for."""
 
 __all__ = ["Function", "Installation", "Models"]
 
@@ -80,10 +84,14 @@ class Installation:
 
     async def current(self, address: Address) -> tuple[int, str]:
         """Give the number of an agent's current version, and its state: `active`, `paused`, `retired` or
-        `stopped`. Raises InterlockError `agent.unknown`."""
+        `stopped`. Raises InterlockError `agent.unknown` or `agent.unknown_near`."""
         found = await self.ledger.query("agent_by_address", address)
         if not found:
-            raise InterlockError("agent.unknown", value=str(address))
+            known = [row[0] for row in await self.ledger.query("agents_after", "", KNOWN)]
+            near = get_close_matches(address, known, n=1)
+            raise InterlockError(
+                "agent.unknown_near" if near else "agent.unknown", value=address, near="".join(near)
+            )
         _, scope, version, state, _ = found[0]
         return version, "stopped" if self.is_stopped(Scope(scope), await self.stopped()) else state
 

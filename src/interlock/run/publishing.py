@@ -1,7 +1,7 @@
 """A publication: a checked spec becomes an immutable, numbered version, and its warnings are told (AG-2)."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,13 @@ from interlock.agent.loop import LoopReport, find_loops, warnings
 from interlock.agent.spec import Emission, Spec, Trigger
 from interlock.agent.wiring import Wired, Wiring
 from interlock.catalogue import Text
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, SeveralError
 from interlock.ledger.ledger import Appended, Conflict, Write
 from interlock.ledger.step import Draft
 from interlock.run.installation import Installation
 from interlock.scope.scope import INSTALLATION, Address, Scope
 
-__all__ = ["Publication", "change_agent", "change_scope", "publish", "wiring_of"]
+__all__ = ["NotPublishedError", "Publication", "change_agent", "change_scope", "publish", "wiring_of"]
 
 PAGE = 5000
 AGENT_CHANGES = {"pause": "agent.paused", "resume": "agent.resumed", "retire": "agent.retired"}
@@ -34,6 +34,14 @@ class Publication:
     warnings: tuple[Text, ...] = ()
     wording: tuple[Text, ...] = ()
     loops: LoopReport | None = None
+
+
+class NotPublishedError(SeveralError):
+    """No spec was published, because some cannot be; `mistakes` say of which spec each one is."""
+
+    def __init__(self, mistakes: Sequence[tuple[Spec, InterlockError]]) -> None:
+        super().__init__("publish.several", [error for _, error in mistakes])
+        self.mistakes = tuple(mistakes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,49 +88,43 @@ async def publish(
     InterlockError for what makes a version impossible: an unknown tool, model role, label or function, or a
     destructive tool that could never be traced.
     """
-    specs = [with_code(installation, spec) for spec in specs]
+    mistakes = [(spec, error) for spec in specs for error in _names_missing(installation, spec)]
     wiring = await wiring_of(installation, specs)
-    judged = [_judge(installation, wiring, spec, readable, language) for spec in specs]
-    published = []
-    for spec, (loops, told) in zip(specs, judged, strict=True):
+    tools, vocabulary = installation.tools.declarations, installation.settings.vocabulary
+    flows = [check_data_flow(wiring, spec, tools, vocabulary) for spec in specs]
+    mistakes += [(spec, error) for spec, flow in zip(specs, flows, strict=True) for error in flow.errors]
+    if mistakes:
+        raise mistakes[0][1] if len(mistakes) == 1 and len(specs) == 1 else NotPublishedError(mistakes)
+    specs = [with_code(installation, spec) for spec in specs]
+    settings, published = installation.settings, []
+    for spec, flow in zip(specs, flows, strict=True):
+        loops = find_loops(wiring, spec, readable, settings.loops_named, settings.loop_edges, language)
+        told = (*warnings(loops), *flow.warnings)
         number, new = await _store(installation, spec, author)
         wording = offered_wording(spec, emissions_heard(wiring, spec))
         published.append(Publication(spec.address, number, spec.digest, new, told, wording, loops))
     return published
 
 
-def _judge(
-    installation: Installation, wiring: Wiring, spec: Spec, readable: Collection[Scope], language: str
-) -> tuple[LoopReport, tuple[Text, ...]]:
-    """Give the loops and the warnings of a spec, or raise what keeps it from being published."""
-    settings = installation.settings
-    _check_names(installation, spec)
-    flow = check_data_flow(wiring, spec, installation.tools.declarations, settings.vocabulary)
-    if flow.errors:
-        raise flow.errors[0]
-    loops = find_loops(wiring, spec, readable, settings.loops_named, settings.loop_edges, language)
-    return loops, (*warnings(loops), *flow.warnings)
-
-
 def with_code(installation: Installation, spec: Spec) -> Spec:
-    """Give the spec with the digest of its function's code (AG-6). Raises InterlockError `function.unknown`."""
+    """Give the spec with the digest of its function's code (AG-6)."""
     if spec.function is None:
         return spec
-    function = installation.functions.get(spec.function)
-    if function is None:
-        known = sorted(installation.functions)
-        raise InterlockError("function.unknown", value=spec.function, known=known)
-    return replace(spec, code_digest=function.code_digest)
+    return replace(spec, code_digest=installation.functions[spec.function].code_digest)
 
 
-def _check_names(installation: Installation, spec: Spec) -> None:
-    settings = installation.settings
-    if spec.function is None and spec.model not in settings.models:
-        raise InterlockError("publish.unknown_model", value=spec.model, known=sorted(settings.models))
-    settings.vocabulary.check(spec.adds_labels)
-    size = len(canonical.encode(spec.as_dict()))
-    if size > settings.sizes.spec:
-        raise InterlockError("publish.too_large", agent=spec.address, size=size, limit=settings.sizes.spec)
+def _names_missing(installation: Installation, spec: Spec) -> Iterator[InterlockError]:
+    """Give what a spec names and the installation does not have."""
+    settings, functions = installation.settings, installation.functions
+    if spec.function is None:
+        if spec.model not in settings.models:
+            yield InterlockError("publish.unknown_model", value=spec.model, known=sorted(settings.models))
+    elif spec.function not in functions:
+        yield InterlockError("function.unknown", value=spec.function, known=sorted(functions))
+    try:
+        settings.vocabulary.check(spec.adds_labels)
+    except InterlockError as error:
+        yield error
 
 
 async def _store(installation: Installation, spec: Spec, author: str) -> tuple[int, bool]:
