@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# file: (\S+)\n")
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
-TIME = re.compile(r"\\\+(?:\\ )+\d+\\\.\d{3}\\ s")
+TIME = re.compile(r"\\\+(?:\\ )+\d+(\\\.|,)\d{3}\\ s")
 LEFT_OUT = "…"
 
 
@@ -62,7 +62,7 @@ def first_not_shown(shown: list[str], output: str) -> str | None:
     for line in shown:
         if line.strip() in {"", LEFT_OUT}:
             continue
-        pattern = TIME.sub(r"\\+ +\\d+\\.\\d{3}\\ s", re.escape(line.rstrip())).replace(LEFT_OUT, ".*")
+        pattern = TIME.sub(r"\\+ +\\d+\1\\d{3}\\ s", re.escape(line.rstrip())).replace(LEFT_OUT, ".*")
         if not any(re.fullmatch(pattern, item.rstrip()) for item in lines):
             return line
     return None

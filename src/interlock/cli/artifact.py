@@ -53,9 +53,11 @@ async def _artifact(run: str, name: str | None, output: Path | None, options: Op
 
 
 def _show(data: bytes) -> None:
-    """To a person's terminal nothing goes that could steer it; to a pipe go the exact bytes."""
+    """To a person's terminal nothing goes that could steer it, and what comes next stands on a line of its own; to a
+    pipe go the exact bytes."""
     if sys.stdout.isatty():
-        print(printable(data.decode(errors="backslashreplace")))
+        text = printable(data.decode(errors="backslashreplace"))
+        print(text, end="" if text.endswith("\n") else "\n")
     else:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

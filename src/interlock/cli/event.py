@@ -5,9 +5,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from interlock.catalogue import Text
 from interlock.cli.terminal import DONE, Options, Terminal, perform
+from interlock.cli.trail import last_words
 from interlock.ledger.step import Step
-from interlock.run.run import TRAIL
+from interlock.run.run import TRAIL, fold
 from interlock.runtime import Runtime
 
 __all__ = ["event", "events_of"]
@@ -26,13 +28,25 @@ def event(
 async def _event(run: str, options: Options) -> int:
     terminal = options.terminal
     async with await options.runtime(read_only=True) as runtime:
-        found = await events_of(runtime, await runtime.find_run(run), terminal)
+        name = await runtime.find_run(run)
+        found = await events_of(runtime, name, terminal)
         if not found:
-            terminal.tell("cli.event.none")
+            await _none(runtime, name, terminal)
         for item in found:
             _show(item, terminal)
         terminal.data(found)
     return DONE
+
+
+async def _none(runtime: Runtime, run: str, terminal: Terminal) -> None:
+    """Say that a run emitted nothing, and what became of it instead."""
+    steps = await runtime.installation.ledger.read(run, 0, TRAIL)
+    state = fold(steps)
+    terminal.tell("cli.event.none", status=Text(f"cli.status.{state.status}"))
+    if state.reason is not None:
+        terminal.line(f"  {terminal.say(state.reason)}")
+    if said := await last_words(runtime, steps, terminal):
+        terminal.line(f"  “{said}”")
 
 
 async def events_of(runtime: Runtime, run: str, terminal: Terminal) -> list[dict[str, Any]]:

@@ -1,14 +1,25 @@
-"""`interlock prompt`: what a model was shown, byte for byte."""
+"""`interlock prompt`: what a model was shown, as a person reads it or byte for byte."""
 
+import json
 import sys
+from collections.abc import Iterable
+from itertools import takewhile
 from typing import Annotated
 
 from cyclopts import App, Parameter
 from cyclopts.types import PositiveInt
 
-from interlock.cli.terminal import DONE, Options, perform, printable
+from interlock.cli.layout import barred, laid_out
+from interlock.cli.request import ReadRequest, Said, read_request
+from interlock.cli.terminal import DONE, Options, Terminal, perform, printable
+from interlock.errors import InterlockError
+from interlock.perspective.snapshot import Snapshot
+from interlock.runtime import Runtime
 
 __all__ = ["app"]
+
+OLD, NEW = "=", "+"
+"""The marks of what the call before had, too, and of what it did not have."""
 
 app = App(name="prompt", help_format="plaintext", result_action="return_value")
 
@@ -19,26 +30,88 @@ def show(
     call: Annotated[PositiveInt | None, Parameter(help="cli.prompt.call")] = None,
     /,
     *,
+    parts: Annotated[bool, Parameter(help="cli.prompt.parts", negative="")] = False,
     raw: Annotated[bool, Parameter(help="cli.prompt.raw", negative="")] = False,
     options: Options = Options(),  # noqa: B008  frozen
 ) -> int:
     """Show what a model was sent in a call of a run."""
-    return perform(_show(run, call, raw, options))
+    return perform(_show(run, call, parts, raw, options))
 
 
-async def _show(run: str, call: int | None, raw: bool, options: Options) -> int:
+async def _show(run: str, call: int | None, parts: bool, raw: bool, options: Options) -> int:
     terminal = options.terminal
     async with await options.runtime(read_only=True) as runtime:
-        snapshot, asked = await runtime.prompt(await runtime.find_run(run), call)
+        name = await runtime.find_run(run)
+        snapshot, asked = await runtime.prompt(name, call)
+        before = None if parts or raw else await _before(runtime, name, asked["n"])
     if raw:
         sys.stdout.buffer.write(snapshot.request)
         sys.stdout.buffer.flush()
         return DONE
     terminal.tell("cli.prompt.title", **{**snapshot.about, "bytes": len(snapshot.request)})
-    for number, part in enumerate(snapshot.parts, 1):
-        mark = "=" if number <= snapshot.kept else "+"
-        terminal.line(f"{mark} {number:>3}  {terminal.say('cli.prompt.part', bytes=len(part))}")
-        terminal.line(printable(part.decode(errors="backslashreplace")))
+    request = None if parts else read_request(snapshot.request)
+    if request is None:
+        _parts(snapshot, terminal)
+    else:
+        _request(request, before, terminal)
+        terminal.tell("cli.prompt.exact", run=name, n=asked["n"])
     about = {**snapshot.about, "snapshot": asked["snapshot"], "kept": snapshot.kept}
     terminal.data({**about, "parts": [part.decode(errors="backslashreplace") for part in snapshot.parts]})
     return DONE
+
+
+async def _before(runtime: Runtime, run: str, number: int) -> ReadRequest | None:
+    """Give the request of the call before. Where it is damaged, nothing can be known to stand in it."""
+    if number == 1:
+        return None
+    try:
+        snapshot, _ = await runtime.prompt(run, number - 1)
+    except InterlockError:
+        return None
+    return read_request(snapshot.request)
+
+
+def _parts(snapshot: Snapshot, terminal: Terminal) -> None:
+    for number, part in enumerate(snapshot.parts, 1):
+        mark = OLD if number <= snapshot.kept else NEW
+        terminal.line(f"{mark} {number:>3}  {terminal.say('cli.prompt.part', bytes=len(part))}")
+        terminal.line(printable(part.decode(errors="backslashreplace")))
+
+
+def _request(request: ReadRequest, before: ReadRequest | None, terminal: Terminal) -> None:
+    old = before or ReadRequest("", (), ())
+    if request.instructions:
+        mark = OLD if request.instructions == old.instructions else NEW
+        terminal.line(f"{mark} {terminal.say('cli.prompt.instructions')}")
+        _under(barred(request.instructions), terminal)
+    if request.tools:
+        mark = OLD if request.tools == old.tools else NEW
+        terminal.line(f"{mark} {terminal.say('cli.prompt.tools')}")
+        for name, description in request.tools:
+            _under([f"{name}: {description}".replace("\n", "\n      | ")], terminal)
+    pairs = zip(request.messages, old.messages, strict=False)
+    kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    for number, message in enumerate(request.messages, 1):
+        _message(number, OLD if number <= kept else NEW, message, terminal)
+
+
+def _message(number: int, mark: str, message: Said, terminal: Terminal) -> None:
+    role = terminal.say(f"cli.prompt.role_{message.role}", tool=message.tool)
+    terminal.line(f"{mark} {number:>3}  {role}")
+    if message.text or not message.calls:
+        _under(barred(message.text), terminal)
+    for tool, arguments in message.calls:
+        _under([terminal.say("cli.content.call", tool=tool)], terminal)
+        _under((f"  {line}" for line in _arguments(arguments)), terminal)
+
+
+def _arguments(text: str) -> Iterable[str]:
+    try:
+        return list(laid_out(json.loads(text)))
+    except (ValueError, RecursionError):
+        return barred(text)
+
+
+def _under(lines: Iterable[str], terminal: Terminal) -> None:
+    for line in lines:
+        terminal.line(f"    {line}")

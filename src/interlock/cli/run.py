@@ -9,8 +9,9 @@ from cyclopts import Parameter
 
 from interlock import canonical
 from interlock.cli.terminal import DONE, FOUND, Options, Terminal, account, perform
+from interlock.cli.trail import last_words
 from interlock.errors import InterlockError
-from interlock.run.run import OPEN
+from interlock.run.run import OPEN, TRAIL, fold
 from interlock.runtime import Runtime
 from interlock.scope.scope import Address
 
@@ -122,7 +123,8 @@ async def chain_of(runtime: Runtime, root: str) -> list[str]:
 
 async def show_run(runtime: Runtime, name: str, terminal: Terminal) -> dict[str, Any]:
     """Write what came of a run: its status, its closing answer, and the names of its artifacts."""
-    run = await runtime.run(name)
+    steps = await runtime.installation.ledger.read(name, 0, TRAIL)
+    run = fold(steps)
     terminal.line(f"{run.agent}  {terminal.say(f'trail.closed_{run.status}')}  {name}")
     artifacts = {key: item["size"] for key, item in run.artifacts.items()}
     answer = None
@@ -131,6 +133,9 @@ async def show_run(runtime: Runtime, name: str, terminal: Terminal) -> dict[str,
         terminal.line(f"  {answer}")
     if run.reason is not None:
         terminal.line(f"  {terminal.say(run.reason)}")
+    said = await last_words(runtime, steps, terminal)
+    if said:
+        terminal.line(f"  “{said}”")
     if set(artifacts) - {"final_answer"}:
         terminal.tell("cli.run.artifacts", names=sorted(set(artifacts) - {"final_answer"}))
     return {
@@ -139,6 +144,7 @@ async def show_run(runtime: Runtime, name: str, terminal: Terminal) -> dict[str,
         "version": run.version,
         "status": run.status,
         "reason": None if run.reason is None else terminal.say(run.reason),
+        "said": said or None,
         "final_answer": answer,
         "artifacts": artifacts,
     }

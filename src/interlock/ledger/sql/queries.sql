@@ -46,6 +46,11 @@ SELECT id FROM run WHERE cause = ?;
 SELECT id, agent, version, scope, task, root_task, root_run, hop, source_run, cause, status FROM run
 WHERE id < ? ORDER BY id DESC LIMIT ?;
 
+-- name: runs_of_agent_before
+-- The newest runs of an agent first, from an id downwards.
+SELECT id, agent, version, scope, task, root_task, root_run, hop, source_run, cause, status FROM run
+WHERE agent = ? AND id < ? ORDER BY id DESC LIMIT ?;
+
 -- name: runs_of_agent
 SELECT id, status FROM run WHERE agent = ? ORDER BY id;
 

@@ -1,0 +1,44 @@
+"""A layout: JSON values and texts as people read them, line by line, with newlines as newlines.
+
+Everything here may be a model's text. A text of several lines has a bar before each of them, so that none of
+them can pass for something that the platform said; keys and short texts are quoted as in JSON.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["barred", "laid_out"]
+
+DEEPEST = 24
+"""What lies deeper is written as JSON, in one line."""
+
+
+def laid_out(value: Any, depth: int = 0) -> Iterator[str]:
+    """Give the lines of a JSON value: one for each member, and for each line of a longer text."""
+    if isinstance(value, str) and "\n" in value:
+        yield from barred(value)
+    elif value and isinstance(value, dict) and depth < DEEPEST:
+        for key, inner in value.items():
+            yield from _member(f"{key if key.isidentifier() else json.dumps(key)}:", inner, depth)
+    elif value and isinstance(value, list) and depth < DEEPEST:
+        for inner in value:
+            yield from _member("-", inner, depth)
+    else:
+        yield json.dumps(value, ensure_ascii=False)
+
+
+def _member(name: str, inner: Any, depth: int) -> Iterator[str]:
+    lines = laid_out(inner, depth + 1)
+    if (isinstance(inner, dict | list) and inner) or (isinstance(inner, str) and "\n" in inner):
+        yield name
+        for line in lines:
+            yield f"  {line}"
+    else:
+        yield f"{name} {next(lines)}"
+
+
+def barred(text: str) -> Iterator[str]:
+    """Give the lines of a text, each behind a bar."""
+    for line in text.split("\n"):
+        yield f"| {line}".rstrip(" ")
