@@ -5,11 +5,13 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from interlock.agent.reader import read_spec
 from interlock.cli import main
+from interlock.connector.model.script import compiled, read_script
 from interlock.settings_reader import read_settings
 from tests.docs.page import LINK, ROOT, Fence, anchors, commands, fences, first_not_shown, pages
 from tests.working_folder import working_in
@@ -57,8 +59,21 @@ def take_in(fence: Fence, folder: Path) -> None:
     path.write_text(fence.text)
     if path.parent.name == "agents":
         read_spec(fence.text, fence.file)
-    elif path.suffix == ".yaml":
+    elif path.name == "interlock.yaml":
         read_settings(fence.text, fence.file)
+    elif path.suffix == ".yaml":
+        compiled(read_script(path))
+
+
+def execute(fence: Fence, page: str, folder: Path) -> None:
+    """Execute a block of Python, and the tests in it when it is a file of tests."""
+    names: dict[str, Any] = {"__name__": "page", "__file__": str(folder / (fence.file or page))}
+    exec(compile(fence.text, fence.file or page, "exec"), names)
+    if (fence.file or "").startswith("test_"):
+        tests = [name for name in names if name.startswith("test_")]
+        assert tests, fence.file
+        for name in tests:
+            names[name](folder / "homes" / name)
 
 
 @pytest.mark.parametrize("page", RUN)
@@ -68,7 +83,7 @@ def test_a_page_does_what_it_says(
     for fence in fences(ROOT / page):
         take_in(fence, folder)
         if fence.language == "python":
-            exec(compile(fence.text, fence.file or page, "exec"), {"__name__": "page"})
+            execute(fence, page, folder)
         for command, shown in commands(fence) if fence.language == "console" else ():
             if command.startswith("export "):
                 name, _, value = command.removeprefix("export ").partition("=")
