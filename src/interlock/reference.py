@@ -108,7 +108,10 @@ def _settings() -> str:
         "# Settings",
         "What `interlock.yaml` may say. Every setting has a default. Times are written `30s`, sizes ",
     ]
-    parts[1] += '`64KiB`, money `"1.50"`.'
+    parts[1] += (
+        '`64KiB`, money `"1.50"`: whole units of the currency, also where a row names the micro-units (millionths) '
+        "in which it is counted."
+    )
     for form in FORMS:
         described = dict(_described(form.__doc__ or ""))
         rows = [
