@@ -82,10 +82,13 @@ def test_nothing_that_a_model_wrote_steers_a_terminal(
     company, run = steered(tmp_path / "company", commands)
     for arguments in (
         ["run", TRIAGE],
+        ["trail"],
         ["trail", run],
+        ["trail", run, "--content"],
         ["artifact", run],
         ["artifact", run, "findings"],
         ["prompt", "show", run],
+        ["prompt", "show", run, "--parts"],
         ["event", run],
         ["verify"],
         ["run", TRIAGE, STEERING + "{", "--label", STEERING],
@@ -101,6 +104,21 @@ def test_nothing_that_a_model_wrote_steers_a_terminal(
     assert (
         commands.run("artifact", run, "findings", folder=company.folder).out.decode() == f"found {STEERING}"
     )
+
+
+@pytest.mark.rule("UI-1", "CS-2")
+@pytest.mark.parametrize("text", ["one", "two\n", "three\n\n", ""], ids=["bare", "ended", "twice", "empty"])
+def test_an_artifact_ends_with_a_line_on_a_terminal_and_as_it_is_in_a_pipe(
+    text: str, commands: Processes, tmp_path: Path, screen: Screen
+) -> None:
+    script = {TRIAGE: [{"finish": {"summary": "Done.", "artifacts": {"findings": text}}}]}
+    company = Company.made(tmp_path / "company", ("triage",), script=script)
+    assert commands.run("publish", folder=company.folder).code == 0
+    assert commands.run("run", TRIAGE, folder=company.folder).code == 0
+    arguments = ("artifact", TRIAGE, "findings")
+    assert screen.finish(commands.start(*arguments, folder=company.folder, out=screen.path)) == 0
+    assert screen.shown.replace("\r\n", "\n") == (text if text.endswith("\n") else f"{text}\n")
+    assert commands.run(*arguments, folder=company.folder).text == text
 
 
 @pytest.mark.rule("UI-1")

@@ -5,7 +5,7 @@ text is said in its place: an auditor's reading must not end there.
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,24 +16,38 @@ from interlock.ledger.step import Step
 from interlock.perspective.answer import load_answer
 from interlock.run.installation import Installation
 
-__all__ = ["ContentReader", "Piece"]
+__all__ = ["NOTHING", "ContentReader", "Piece"]
+
+NOTHING: Any = object()
+"""In place of a value that is not there; None is a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A piece of content under a step. what: which, by the message `cli.content.<what>`, with the values `about`.
-    text: the whole of it; None where there is nothing but that message. problem: why it cannot be read."""
+    value: the text or JSON value, uncut; `NOTHING` where that message is all. problem: why it cannot be read."""
 
     what: str
-    text: str | None = None
+    value: Any = NOTHING
     about: dict[str, Any] = field(default_factory=dict)
     problem: InterlockError | None = None
 
     def as_dict(self, language: str) -> dict[str, Any]:
-        """Give it for `--json`, uncut."""
-        label = say(f"cli.content.{self.what}", language, **self.about)
-        form = {"what": self.what, "label": label, "text": self.text}
+        """Give it for `--json`."""
+        form: dict[str, Any] = {
+            "what": self.what,
+            "label": say(f"cli.content.{self.what}", language, **self.about),
+        }
+        if self.value is not NOTHING:
+            form["value"] = self.value
         return form if self.problem is None else {**form, "problem": self.problem.as_dict(language)}
+
+    @property
+    def text(self) -> str:
+        """The value in the lines in which a person reads it."""
+        if self.value is NOTHING:
+            return ""
+        return "\n".join(barred(self.value) if isinstance(self.value, str) else laid_out(self.value))
 
 
 class ContentReader:
@@ -52,25 +66,25 @@ class ContentReader:
         """Give a piece that is kept as JSON."""
         try:
             data = await self._contents.read(digest)
-            return Piece(what, "\n".join(_lines(json.loads(data))), about)
+            return Piece(what, json.loads(data), about)
         except (ValueError, RecursionError):
             return _text(what, data, about)
         except InterlockError as error:
-            return Piece(what, None, about, error)
+            return Piece(what, NOTHING, about, error)
 
     async def _words(self, what: str, digest: str, **about: Any) -> Piece:
         """Give a piece that is kept as text."""
         try:
             return _text(what, await self._contents.read(digest), about)
         except InterlockError as error:
-            return Piece(what, None, about, error)
+            return Piece(what, NOTHING, about, error)
 
     async def _opened(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
         if "input" in body:
             yield await self._json("brief", body["input"])
 
     async def _asked(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
-        yield Piece("sent", None, {"run": self._run, "n": body["n"]})
+        yield Piece("sent", NOTHING, {"run": self._run, "n": body["n"]})
 
     async def _failed(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
         yield await self._words("said", body["detail"])
@@ -79,22 +93,22 @@ class ContentReader:
         try:
             answer = await load_answer(self._contents, body["answer"])
         except InterlockError as error:
-            yield Piece("answer", None, {}, error)
+            yield Piece("answer", NOTHING, {}, error)
             return
         if answer.text or not answer.proposed:
-            yield Piece("answer", "\n".join(barred(answer.text)))
+            yield Piece("answer", answer.text)
         for call, (name, arguments) in answer.proposed.items():
             self._named[call] = name
-            yield Piece("call", "\n".join(_lines(arguments)), {"tool": name})
+            yield Piece("call", arguments, {"tool": name})
 
     async def _noted(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
-        yield Piece("told", "\n".join(barred(say(body["text"], self._language))))
+        yield Piece("told", say(body["text"], self._language))
         if "detail" in body:
             yield await self._json("refused", body["detail"])
 
     async def _judged(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
         if not body["tool"] and body["call"] in self._named:
-            yield Piece("unknown_tool", None, {"tool": self._named[body["call"]]})
+            yield Piece("unknown_tool", NOTHING, {"tool": self._named[body["call"]]})
         if "arguments_content" in body:
             yield await self._json("arguments", body["arguments_content"])
         if "detail" in body:
@@ -112,10 +126,10 @@ class ContentReader:
         try:
             text = (await self._contents.read(digest)).decode()[cut["start"] : cut["end"]]
         except InterlockError as error:
-            return Piece("slice", None, cut, error)
+            return Piece("slice", NOTHING, cut, error)
         except ValueError:
             return await self._words("slice", digest, **cut)
-        return Piece("slice", "\n".join(barred(text)), cut)
+        return Piece("slice", text, cut)
 
     async def _saved(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
         yield await self._words("artifact", body["digest"], name=body["name"])
@@ -129,15 +143,11 @@ class ContentReader:
             yield await self._json("not_done", body["not_done_said"])
 
 
-def _lines(value: Any) -> Iterator[str]:
-    return barred(value) if isinstance(value, str) else laid_out(value)
-
-
 def _text(what: str, data: bytes, about: dict[str, Any]) -> Piece:
     try:
-        return Piece(what, "\n".join(barred(data.decode())), about)
+        return Piece(what, data.decode(), about)
     except UnicodeDecodeError:
-        return Piece(what, None, about, InterlockError("cli.content.binary", size=len(data)))
+        return Piece(what, NOTHING, about, InterlockError("cli.content.binary", size=len(data)))
 
 
 _READERS = {

@@ -52,13 +52,14 @@ def read_request(data: bytes) -> ReadRequest | None:
 
 def _neutral(form: Mapping[str, Any]) -> ReadRequest:
     head = form["head"]
+    named = {call["id"]: call["name"] for item in form["messages"] for call in item.get("calls", ())}
     tools = tuple((tool["name"], tool["description"]) for tool in head["tools"])
     messages = tuple(
         Said(
             _role(item["role"]),
             item["text"],
             tuple((call["name"], call["arguments"]) for call in item.get("calls", ())),
-            item.get("name", ""),
+            named.get(item["call_id"], "?") if item["role"] == "tool" else "",
         )
         for item in form["messages"]
     )

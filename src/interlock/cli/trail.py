@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 
-from interlock.cli.content import ContentReader, Piece
+from interlock.cli.content import NOTHING, ContentReader, Piece
 from interlock.cli.moment import after, moment
 from interlock.cli.terminal import DONE, Options, Terminal, perform
 from interlock.errors import InterlockError
@@ -181,11 +181,12 @@ class Telling:
         terminal.line(f"{UNDER}{terminal.say(f'cli.content.{piece.what}', **piece.about)}")
         if piece.problem is not None:
             terminal.line(f"{UNDER}  ({piece.problem.what(terminal.language)})")
-        if piece.text is None or terminal.as_json:
+        if piece.value is NOTHING or terminal.as_json:
             return
-        for line in piece.text[: self._shown].split("\n"):
+        text = piece.text
+        for line in text[: self._shown].split("\n"):
             terminal.line(f"{UNDER}  {line}")
-        if self._shown is not None and (rest := len(piece.text) - self._shown) > 0:
+        if self._shown is not None and (rest := len(text) - self._shown) > 0:
             terminal.line(f"{UNDER}  {terminal.say('cli.content.more', count=rest, run=self._run)}")
 
 
