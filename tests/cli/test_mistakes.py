@@ -116,7 +116,6 @@ MISTAKES = {
     ("agents", "stop", "ACME"): "scope.malformed",
     ("agents", "resume", "acme"): "cli.agents.not_stopped",
     ("publish", "missing.yaml"): "runtime.unreadable",
-    ("publish", "agents"): "runtime.unreadable",
     ("publish", "binary"): "yaml.encoding",
     ("publish", "nul"): "yaml.character",
     ("publish", "latin"): "yaml.encoding",

@@ -88,7 +88,7 @@ class Installation:
         found = await self.ledger.query("agent_by_address", address)
         if not found:
             known = [row[0] for row in await self.ledger.query("agents_after", "", KNOWN)]
-            near = get_close_matches(address, known, n=1)
+            near = get_close_matches(address, known, n=1, cutoff=0.85)
             raise InterlockError(
                 "agent.unknown_near" if near else "agent.unknown", value=address, near="".join(near)
             )

@@ -88,7 +88,7 @@ async def publish(
     InterlockError for what makes a version impossible: an unknown tool, model role, label or function, or a
     destructive tool that could never be traced.
     """
-    mistakes = [(spec, error) for spec in specs for error in _names_missing(installation, spec)]
+    mistakes = [(spec, error) for spec in specs for error in _unfit(installation, spec)]
     wiring = await wiring_of(installation, specs)
     tools, vocabulary = installation.tools.declarations, installation.settings.vocabulary
     flows = [check_data_flow(wiring, spec, tools, vocabulary) for spec in specs]
@@ -113,8 +113,8 @@ def with_code(installation: Installation, spec: Spec) -> Spec:
     return replace(spec, code_digest=installation.functions[spec.function].code_digest)
 
 
-def _names_missing(installation: Installation, spec: Spec) -> Iterator[InterlockError]:
-    """Give what a spec names and the installation does not have."""
+def _unfit(installation: Installation, spec: Spec) -> Iterator[InterlockError]:
+    """Give what a spec names and the installation does not have, and whether it is too large."""
     settings, functions = installation.settings, installation.functions
     if spec.function is None:
         if spec.model not in settings.models:
@@ -125,6 +125,9 @@ def _names_missing(installation: Installation, spec: Spec) -> Iterator[Interlock
         settings.vocabulary.check(spec.adds_labels)
     except InterlockError as error:
         yield error
+    size, limit = len(canonical.encode(spec.as_dict())), settings.sizes.spec
+    if size > limit:
+        yield InterlockError("publish.too_large", agent=spec.address, size=size, limit=limit)
 
 
 async def _store(installation: Installation, spec: Spec, author: str) -> tuple[int, bool]:
