@@ -84,9 +84,12 @@ def test_hard_text_is_kept_and_shown(tmp_path: Path, capfdbinary: Any, name: str
     for arguments in (
         ["trail", run],
         ["trail", run, "--json"],
+        ["trail", run, "--content"],
+        ["trail", run, "--whole", "--json"],
         ["trail"],
         ["event", run],
         ["prompt", "show", run],
+        ["prompt", "show", run, "--parts"],
     ):
         code, written = command(capfdbinary, tmp_path, *arguments)
         assert code == 0, written[:500]
@@ -126,6 +129,9 @@ def test_hard_text_as_an_argument_of_every_command(
         ["run", READER, f"@{text}", "--no-wait"],
         ["publish", text],
         ["trail", text],
+        ["trail", "--agent", text],
+        ["trail", "--before", text],
+        ["trail", "--limit", text],
         ["event", text],
         ["artifact", text, text],
         ["prompt", "show", text],

@@ -162,7 +162,7 @@ def test_a_run_that_does_not_finish_exits_with_one_and_says_why(commands: Proces
     company = Company.made(tmp_path / "company", ("counter",), script=script)
     assert commands.run("publish", folder=company.folder).code == 0
     said = told(commands.run("run", "counter@acme/platform", folder=company.folder), code=1)
-    assert "failed" in said and "rejected" in said
+    assert "failed" in said and "rejected" in said and "“no such model”" in said
     as_json = commands.run("run", "counter@acme/platform", "--json", folder=company.folder)
     assert as_json.code == 1 and as_json.json()[0]["status"] == "failed" and as_json.json()[0]["reason"]
 

@@ -59,7 +59,7 @@ SAID: dict[str, dict[str, Any]] = {
             "o modelo escreveu:",
             "chama look com:",
             "devolveu:",
-            "o agente foi informado:",
+            "foi dito ao agente:",
         ),
         "function": ("chamada com:", "o que diz não ter feito:", "Não é texto: 2 bytes."),
         "unknown": "a ferramenta que citou: transfer_all",
