@@ -187,14 +187,16 @@ def test_the_trail_of_a_live_run_is_followed_to_its_end(commands: Processes, tmp
     until(lambda: company.effects["hold"], running)
     (run,) = runs_of(company)
     following = commands.start("trail", run, "--follow", folder=company.folder)
-    until(lambda: b"hold" in following.written(), following, running)
+    reading = commands.start("trail", run, "--follow", "--content", folder=company.folder)
+    until(lambda: b"hold" in following.written() and b"hold" in reading.written(), following, running)
     company.go()
     assert running.wait().code == 0
     done = following.wait()
     numbers = [int(line[:4]) for line in done.text.splitlines() if line[:4].strip().isdigit()]
     assert done.code == 0 and numbers == sorted(set(numbers))
     assert len(numbers) == len(company.trails()[run]) or len(numbers) + 1 == len(company.trails()[run])
-    assert "book" in done.text
+    assert "book" in done.text and "went on" not in done.text
+    assert "| went on" in reading.wait().text
     as_json = commands.run("trail", run, "--follow", "--json", folder=company.folder).json()
     assert [step["kind"] for step in as_json] == [step.kind for step in company.trails()[run]]
 

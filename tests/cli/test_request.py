@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from interlock.cli.layout import barred, laid_out
+from interlock.cli.layout import barred, laid_out, one_line
 from interlock.cli.request import ReadRequest, Said, read_request
 from interlock.connector.model.model import Message
 from interlock.connector.model.scripted import ScriptedModel
@@ -110,6 +110,7 @@ def test_no_text_passes_for_a_line_of_the_platform() -> None:
     assert all(line.startswith("|") for line in barred(forged))
     lines = list(laid_out({"note": forged, forged: 1, "order": "o1\r\n2"}))
     assert all(line.startswith(("note:", "  |", '"x\\n', "order:")) for line in lines)
+    assert "\n" not in one_line(forged) and len(one_line("x" * 10_000)) < 200
     deep: Any = "x"
     for _ in range(199):
         deep = [deep]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.catalogue import say
-from interlock.cli.layout import barred, laid_out
+from interlock.cli.layout import barred, laid_out, one_line
 from interlock.errors import InterlockError
 from interlock.ledger.step import Step
 from interlock.perspective.answer import load_answer
@@ -99,7 +99,7 @@ class ContentReader:
             yield Piece("answer", answer.text)
         for call, (name, arguments) in answer.proposed.items():
             self._named[call] = name
-            yield Piece("call", arguments, {"tool": name})
+            yield Piece("call", arguments, {"tool": one_line(name)})
 
     async def _noted(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
         yield Piece("told", say(body["text"], self._language))
@@ -108,7 +108,7 @@ class ContentReader:
 
     async def _judged(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
         if not body["tool"] and body["call"] in self._named:
-            yield Piece("unknown_tool", NOTHING, {"tool": self._named[body["call"]]})
+            yield Piece("unknown_tool", NOTHING, {"tool": one_line(self._named[body["call"]])})
         if "arguments_content" in body:
             yield await self._json("arguments", body["arguments_content"])
         if "detail" in body:

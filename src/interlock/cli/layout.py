@@ -8,10 +8,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["barred", "laid_out"]
+__all__ = ["barred", "laid_out", "one_line"]
 
 DEEPEST = 24
 """What lies deeper is written as JSON, in one line."""
+NAME = 100
+"""How many characters of a name are shown."""
 
 
 def laid_out(value: Any, depth: int = 0) -> Iterator[str]:
@@ -36,6 +38,12 @@ def _member(name: str, inner: Any, depth: int) -> Iterator[str]:
             yield f"  {line}"
     else:
         yield f"{name} {next(lines)}"
+
+
+def one_line(name: str) -> str:
+    """Give a name that a model wrote in one line, cut where it is too long to be one."""
+    shown = name if len(name) <= NAME else f"{name[:NAME]}…"
+    return shown if shown.isprintable() else json.dumps(shown)
 
 
 def barred(text: str) -> Iterator[str]:

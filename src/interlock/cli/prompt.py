@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from cyclopts.types import PositiveInt
 
-from interlock.cli.layout import barred, laid_out
+from interlock.cli.layout import barred, laid_out, one_line
 from interlock.cli.request import ReadRequest, Said, read_request
 from interlock.cli.terminal import DONE, Options, Terminal, perform, printable
 from interlock.errors import InterlockError
@@ -96,12 +96,12 @@ def _request(request: ReadRequest, before: ReadRequest | None, terminal: Termina
 
 
 def _message(number: int, mark: str, message: Said, terminal: Terminal) -> None:
-    role = terminal.say(f"cli.prompt.role_{message.role}", tool=message.tool)
+    role = terminal.say(f"cli.prompt.role_{message.role}", tool=one_line(message.tool))
     terminal.line(f"{mark} {number:>3}  {role}")
     if message.text or not message.calls:
         _under(barred(message.text), terminal)
     for tool, arguments in message.calls:
-        _under([terminal.say("cli.content.call", tool=tool)], terminal)
+        _under([terminal.say("cli.content.call", tool=one_line(tool))], terminal)
         _under((f"  {line}" for line in _arguments(arguments)), terminal)
 
 
