@@ -32,7 +32,7 @@ class JumpingClock(MovableClock):
         await asyncio.sleep(0)
 
 
-class Killed(BaseException):
+class Killed(GeneratorExit):
     """Stands for the end of the process: nothing in the product may catch it."""
 
 

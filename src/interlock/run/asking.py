@@ -6,6 +6,7 @@ attempt.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from interlock.agent.spec import Spec
@@ -51,6 +52,7 @@ class Asking:
     def __init__(self, installation: Installation, recorder: Recorder, spec: Spec) -> None:
         self._installation, self._recorder, self._spec = installation, recorder, spec
         self.run = run = recorder.run
+        self._reserved = Usage()
         self._snapshots = SnapshotKeeper(installation.contents, run.company)
         settings = installation.settings
         head = installation.prompt_head(spec, run.version, "event" in run.opening)
@@ -75,7 +77,8 @@ class Asking:
 
         async def before_send(parts: Sequence[bytes]) -> None:
             size = sum(map(len, parts))
-            await self._reserve(_largest(size, choice))
+            self._reserved = _largest(size, choice)
+            await self._reserve(self._reserved)
             about = self._about(number, model.provider, model.model)
             digest, size, rows = await self._snapshots.keep(about, parts)
             asked = {"n": number, "snapshot": digest, "bytes": size, "role": self._spec.model}
@@ -142,7 +145,7 @@ class Asking:
             "status": failure.status,
             "wait_ms": wait,
             "detail": detail.digest,
-            "usage": Usage(wall_ms=self._recorder.elapsed()).as_dict(),
+            "usage": (self._spent_by(failure) + Usage(wall_ms=self._recorder.elapsed())).as_dict(),
         }
         self._recorder.note("model.failed", body, [detail.row])
         if not again:
@@ -152,6 +155,12 @@ class Asking:
         await self._installation.clock.sleep(wait / 1000)
         self._recorder.rest()
         return None
+
+    def _spent_by(self, failure: ModelFailure) -> Usage:
+        """What an attempt without an answer cost: the most it may have, where the request left and nothing that came
+        back says that it was not worked on."""
+        lost = failure.status is None and failure.code in {"timed_out", "unavailable"}
+        return replace(self._reserved, wall_ms=0) if lost else Usage()
 
     def _wait_ms(self, failure: ModelFailure) -> int:
         """Exponential back-off with full jitter above a floor, and no less than the provider asked for, within

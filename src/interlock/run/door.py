@@ -4,7 +4,6 @@ Both bodies use it, the model loop and the function. Whatever passes is gated, r
 that nobody can forget to.
 """
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +19,7 @@ from interlock.gate.verdict import Allow, Ask, Verdict
 from interlock.ledger.content_store import Kept
 from interlock.perspective.resolver import shown_slice
 from interlock.run.finish import text_bytes
-from interlock.run.foreign import Raised, foreign
+from interlock.run.foreign import Raised, code_of, foreign, within
 from interlock.run.installation import Installation
 from interlock.run.judgement import Judgement
 from interlock.run.outcome import Outcomes
@@ -31,6 +30,9 @@ from interlock.run.secret import redacted, resolve_secrets
 from interlock.scope.label import NO_LABELS
 
 __all__ = ["Door"]
+
+SAID = 2000
+"""How many characters of a failing tool's words are kept."""
 
 
 class Door:
@@ -101,6 +103,9 @@ class Door:
         if tool.effect != "read" or tool.leaves:
             await self._recorder.flush()
         await self._act_outside(call, tool, proposal, allow)
+        if tool.effect != "read":
+            # Were it lost, what is known to have been done would be in doubt.
+            await self._recorder.flush(durable=False)
 
     async def _act_outside(self, call: CallState, tool: Tool, proposal: Proposal, allow: Allow) -> None:
         bound = self._installation.tools.get(tool.name)
@@ -117,13 +122,21 @@ class Door:
         except TimeoutError:
             self.outcomes.fail(call, Text("tool.timed_out", tool=tool.name, ms=self._timeout(tool)))
         except InterlockError as error:
-            reason = Text("tool.failed", tool=tool.name, code=error.code)
-            self.outcomes.fail_saying(call, tool, reason, redacted(str(error), secrets))
+            reason = Text("tool.failed", tool=tool.name, code=code_of(error))
+            self.outcomes.fail_saying(call, tool, reason, redacted(str(error), secrets)[:SAID])
         except Raised as error:
             reason = Text("tool.raised", tool=tool.name, kind=error.kind)
-            self.outcomes.fail_saying(call, tool, reason, redacted(error.said, secrets))
+            self.outcomes.fail_saying(call, tool, reason, redacted(error.said, secrets)[:SAID])
         else:
-            await self.outcomes.take(call, tool, redacted(result, secrets))
+            await self._take(call, tool, result, secrets)
+
+    async def _take(self, call: CallState, tool: Tool, result: Any, secrets: Mapping[str, str]) -> None:
+        try:
+            cleaned = redacted(result, secrets)
+        except RecursionError:
+            self.outcomes.fail(call, Text("tool.not_json", tool=tool.name))
+        else:
+            await self.outcomes.take(call, tool, cleaned)
 
     async def _reach_out(
         self, bound: BoundTool, tool: Tool, proposal: Proposal, allow: Allow, secrets: Mapping[str, str]
@@ -133,7 +146,7 @@ class Door:
         about = ToolCall(self.run.id, self.run.agent, self.run.root_task, deadline, secrets)
         installation.reach("tool.before_call")
         allow.consume(proposal.digest)
-        result = await asyncio.wait_for(foreign(bound(about, proposal.arguments)), timeout / 1000)
+        result = await within(foreign(bound(about, proposal.arguments)), timeout / 1000)
         installation.reach("tool.after_call")
         return result
 
@@ -163,7 +176,8 @@ class Door:
             text = data.decode()
         except UnicodeDecodeError:
             raise InterlockError("artifact.not_text", value=name, media=item["media"]) from None
-        start, end = min(arguments.get("start", 0), len(text)), len(text)
+        # JSON Schema takes 1.0 for a whole number.
+        start, end = min(int(arguments.get("start", 0)), len(text)), len(text)
         if self._spec.function is None:
             start, end = shown_slice(text, start, self._installation.settings.sizes.shown)
         kept = await self._installation.contents.keep_any(self.run.company, data)

@@ -108,6 +108,9 @@ class Ending:
             found.append(Text("run.not_finished", agent=self.run.agent))
         found += [Text("run.artifact_not_made", name=name) for name in missing]
         if status != "finished":
-            left_over = dict.fromkeys(call.tool for call in self.run.waiting)
-            found += [Text("run.call_not_made", tool=tool) for tool in left_over]
+            left_over = dict.fromkeys((call.tool, call.verdict == "allow") for call in self.run.waiting)
+            found += [
+                Text("run.call_in_doubt" if allowed else "run.call_not_made", tool=tool)
+                for tool, allowed in left_over
+            ]
         return found

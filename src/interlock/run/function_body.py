@@ -19,7 +19,7 @@ from interlock.gate.budget import Usage
 from interlock.gate.verdict import Allow
 from interlock.run.allowance import draw_for
 from interlock.run.door import Door
-from interlock.run.foreign import Raised, foreign
+from interlock.run.foreign import Ended, Raised, code_of, foreign, within
 from interlock.run.function import Finish
 from interlock.run.installation import Installation
 from interlock.run.move import Doubt, End, Judge, ending, move_of_call
@@ -27,18 +27,12 @@ from interlock.run.platform_tools import READ_ARTIFACT, SAVE_ARTIFACT
 from interlock.run.recorder import Recorder
 from interlock.run.run import CallState
 
-__all__ = ["Ended", "FunctionBody"]
+__all__ = ["FunctionBody"]
 
+SAID = 2000
+"""How many characters of an exception's words are kept."""
 SHOWN = 200
 """How many characters of an artifact's name are repeated when it is refused."""
-
-
-class Ended(BaseException):
-    """The run is at its end, whatever the function would do next. Not an Exception: a function that catches
-    all exceptions must not go on after this."""
-
-    def __init__(self, status: str, reason: Text, detail: str = "") -> None:
-        self.status, self.reason, self.detail = status, reason, detail
 
 
 class FunctionBody:
@@ -61,6 +55,7 @@ class FunctionBody:
         self._one_at_a_time = asyncio.Lock()
         self._input: Any = None
         self._ended: Ended | None = None
+        self._over = False
 
     async def go(self) -> dict[str, Any]:
         """Run the function and give its finish as the arguments of the platform tool `finish`.
@@ -79,11 +74,11 @@ class FunctionBody:
         except InterlockError as error:
             status = "refused" if error.code == "gate.denied" else "failed"
             raise Ended(
-                status, Text("function.raised", kind=error.code, place=self._place), str(error)
+                status, Text("function.raised", kind=code_of(error), place=self._place), str(error)
             ) from None
         except Raised as error:
             reason = Text("function.raised", kind=error.kind, place=self._place)
-            raise Ended("failed", reason, error.said) from None
+            raise Ended("failed", reason, error.said[:SAID]) from None
         return self._finish_of(finish)
 
     async def _finish_given(self, function: Callable[[Any], Awaitable[Any]]) -> Any:
@@ -91,13 +86,16 @@ class FunctionBody:
         makes of that counts."""
         left = self._run.budget.left(self._run.usage).wall_ms
         try:
-            return await asyncio.wait_for(foreign(function(self)), None if left is None else left / 1000)
+            return await within(foreign(function(self)), None if left is None else left / 1000)
         except TimeoutError:
             raise self._end("exhausted", Text("budget.run_used_up", amount="wall_ms")) from None
         except BaseExceptionGroup as group:
             if self._ended is None:
                 raise Raised(group) from None
         finally:
+            self._over = True
+            async with self._one_at_a_time:  # a call that the function left behind is brought to its end
+                pass
             if self._ended is not None:
                 raise self._ended from None
 
@@ -168,8 +166,8 @@ class FunctionBody:
         """Call a tool and give its result. A call that the Gate denies raises InterlockError `gate.denied`,
         one that fails InterlockError `tool.no_result`."""
         async with self._one_at_a_time:
-            if self._ended is not None:
-                raise self._ended
+            if self._ended is not None or self._over:
+                raise self._ended or Ended("failed", Text("function.over"))
             self._place += 1
             state = await self._state_of(name, arguments)
             while state.done is None:

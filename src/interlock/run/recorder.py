@@ -4,7 +4,9 @@ Effects wait for the disk: the snapshot before the model is asked, the verdict b
 process, the closing step before anybody is told. What is purely a record rides along.
 """
 
+import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from interlock.ledger.ledger import Appended, Conflict, ContentRow, Fenced, Refused, Row, Write
@@ -32,6 +34,7 @@ class Recorder:
         self._drafts: list[Draft] = []
         self._contents: list[ContentRow] = []
         self._held = 0
+        self._pen = asyncio.Lock()
         self._mark = installation.clock.now()
 
     def elapsed(self) -> int:
@@ -65,8 +68,41 @@ class Recorder:
     ) -> Appended | Refused:
         """Write what was taken down, with what else belongs to the same fact.
 
-        Raises Lost when the lease is another's. `Refused` writes nothing, and what was taken down stays.
+        Raises Lost when the lease is another's. `Refused` writes nothing, and what was taken down stays. A
+        cancellation is delivered when the writing is over: what was written must be known to be written.
         """
+        if not (self._drafts or writes or rows):
+            return Appended((), 0)
+        writing = asyncio.ensure_future(self._write(writes, guards, rows, contents, durable))
+        try:
+            return await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            while not writing.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait({writing})
+            if not writing.cancelled():
+                writing.exception()
+            raise
+
+    async def _write(
+        self,
+        writes: Sequence[Write],
+        guards: Sequence[Row],
+        rows: Sequence[Row],
+        contents: Sequence[ContentRow],
+        durable: bool,
+    ) -> Appended | Refused:
+        async with self._pen:
+            return await self._write_down(writes, guards, rows, contents, durable)
+
+    async def _write_down(
+        self,
+        writes: Sequence[Write],
+        guards: Sequence[Row],
+        rows: Sequence[Row],
+        contents: Sequence[ContentRow],
+        durable: bool,
+    ) -> Appended | Refused:
         run = self.run
         own = (Write(run.id, run.head, tuple(self._drafts), run.fence),) if self._drafts else ()
         if not (own or writes or rows):

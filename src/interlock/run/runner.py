@@ -17,7 +17,8 @@ from interlock.run.asking import Asking
 from interlock.run.door import Door
 from interlock.run.ending import Ending
 from interlock.run.finish import take_finish
-from interlock.run.function_body import Ended, FunctionBody
+from interlock.run.foreign import Ended
+from interlock.run.function_body import FunctionBody
 from interlock.run.installation import Installation
 from interlock.run.move import Act, Ask, Doubt, End, Finishing, Judge, Move, Rest, ending, next_move
 from interlock.run.opening import Taker

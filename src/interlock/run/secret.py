@@ -35,8 +35,9 @@ def resolve_secrets(
 
 
 def redacted(value: Any, secrets: Mapping[str, str]) -> Any:
-    """Give a JSON value in which each secret's value is replaced by its name, in keys and in texts, also where it
-    stands escaped as in JSON, in Python's notation or in a URL. Other codings of it are not recognised."""
+    """Give a JSON value in which each secret's value is replaced by its name: in keys, in texts and as a number,
+    also where it stands escaped as in JSON, in Python's notation or in a URL. Other codings of it are not
+    recognised."""
     if not secrets:
         return value
     forms = {form: name for name, secret in secrets.items() for form in _forms_of(secret)}
@@ -57,4 +58,6 @@ def _redacted(value: Any, forms: Sequence[tuple[str, str]]) -> Any:
         return {_redacted(key, forms): _redacted(inner, forms) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_redacted(inner, forms) for inner in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return next((f"[secret {name}]" for form, name in forms if form == str(value)), value)
     return value
