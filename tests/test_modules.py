@@ -6,6 +6,7 @@ from types import ModuleType
 
 import pytest
 
+from interlock.errors import InterlockError
 from interlock.modules import load_modules
 
 
@@ -73,3 +74,28 @@ def test_neighbours_in_packages_count_however_they_are_imported(tmp_path: Path) 
     first = digest()
     (package / "limits.py").write_text("LIMIT = 2\n")
     assert digest() != first
+
+
+@pytest.mark.rule("BI-3")
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import sys\nsys.exit(3)\n", "SystemExit: 3"),
+        ("class Odd(BaseException): ...\nraise Odd('x')\n", "Odd: x"),
+        ("def f(:\n", "SyntaxError"),
+    ],
+)
+def test_a_module_that_ends_while_it_loads_is_broken_and_ends_nothing_else(
+    tmp_path: Path, code: str, said: str
+) -> None:
+    (tmp_path / "ending_module.py").write_text(code)
+    with pytest.raises(InterlockError) as caught:
+        load_modules(tmp_path, ["ending_module.py"])
+    assert caught.value.code == "module.broken"
+    assert said in caught.value.params["why"]
+
+
+def test_an_interruption_while_a_module_loads_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "interrupted_module.py").write_text("raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        load_modules(tmp_path, ["interrupted_module.py"])

@@ -61,9 +61,9 @@ def _load(folder: Path, name: str) -> ModuleType:
         if not path.is_file():
             raise InterlockError("module.missing", value=str(path))
         return _load_file(path)
-    except InterlockError:
+    except (InterlockError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:  # a module that calls `sys.exit` must not end whoever loads it
         why = f"{type(error).__name__}: {error}"
         raise InterlockError("module.broken", value=name, why=why) from error
 

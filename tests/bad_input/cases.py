@@ -53,7 +53,8 @@ def texts() -> list[str]:
 def reader(*artifacts: str, tools: tuple[str, ...] = (), function: str | None = None) -> Spec:
     """Give the spec of the agent that all these cases go through."""
     emits = (Emission("read", "case", artifacts),) if artifacts else ()
-    return Spec("reader", PLATFORM, "Read it.", tools=tools, emits=emits, function=function)
+    instructions = "" if function else "Read it."
+    return Spec("reader", PLATFORM, instructions, tools=tools, emits=emits, function=function)
 
 
 def case_of(request: Request) -> int:

@@ -1,6 +1,7 @@
 """Content: kept once under a keyed digest, whole or not at all, and never served when it does not fit."""
 
 import asyncio
+import os
 import random
 import stat
 import threading
@@ -401,3 +402,14 @@ def test_digests_are_found_at_whatever_depth() -> None:
     }
     assert list(content_named(body)) == [("input", "a"), ("digest", "b"), ("list", "c")]
     assert {"input", "digest", "list"} <= CONTENT_KEYS
+
+
+@pytest.mark.rule("CS-1")
+def test_large_content_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        ObjectFolder(tmp_path / "objects").write("ab" * 32, LARGE)
+    finally:
+        os.umask(before)
+    found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    assert found == {"objects": 0o700, "ab": 0o700, "ab" * 32: 0o600}

@@ -47,7 +47,8 @@ def spec_of(name: str, scope: str = PLATFORM, **more: Any) -> Spec:
     more["starts_on"] = tuple(
         Trigger(item) if isinstance(item, str) else item for item in more.get("starts_on", ())
     )
-    return Spec(name, Scope(scope), more.pop("instructions", f"You are {name}."), **more)
+    instructions = more.pop("instructions", "" if more.get("function") else f"You are {name}.")
+    return Spec(name, Scope(scope), instructions, **more)
 
 
 def _emission(item: Any) -> Emission:

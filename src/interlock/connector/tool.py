@@ -3,10 +3,13 @@
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, cast, overload
 
+from interlock import canonical
+from interlock.catalogue import Text
 from interlock.errors import InterlockError
-from interlock.gate.tool import Effect, Tool
+from interlock.gate.tool import EFFECTS, PLATFORM_NAMES, Effect, Tool
 from interlock.scope.scope import NAME, Scope
 
 __all__ = ["BoundTool", "ToolCall", "Toolbox", "tool"]
@@ -62,8 +65,8 @@ def tool(function: Callable[..., Awaitable[Any]] | None = None, /, **declared: A
 
     The JSON Schema of the arguments is taken from the annotations unless `parameters` gives it, the
     description from the docstring. A tool without `effect` can be registered, but the Gate never lets it
-    run (GT-3). Raises InterlockError `tool.not_async`, `tool.malformed_name`, `tool.unknown_steering` or
-    `tool.no_schema`.
+    run (GT-3). Raises InterlockError `tool.not_async`, `tool.malformed_name`, `tool.unknown_effect` (with
+    `_near` when a known one is meant), `tool.bad_timeout`, `tool.unknown_steering` or `tool.no_schema`.
     """
     if function is not None:
         return _bind(function, {})
@@ -76,8 +79,14 @@ def _bind(function: Callable[..., Awaitable[Any]], declared: dict[str, Any]) -> 
         raise InterlockError("tool.not_async", tool=name)
     if not NAME.match(name.replace("_", "-")):
         raise InterlockError("tool.malformed_name", value=name)
+    _check_effect(name, declared.get("effect"))
+    timeout_ms = declared.get("timeout_ms", 60_000)
+    if type(timeout_ms) is not int or timeout_ms < 1:
+        raise InterlockError("tool.bad_timeout", tool=name, value=timeout_ms)
     wants_call = _wants_call(function)
-    parameters = declared.get("parameters") or _schema(function, name, wants_call)
+    given = declared.get("parameters")
+    parameters = _schema(function, name, wants_call) if given is None else given
+    _check_schema(name, parameters)
     steers = tuple(declared.get("steers", ()))
     known = parameters.get("properties", {})
     for argument in steers:
@@ -96,11 +105,36 @@ def _bind(function: Callable[..., Awaitable[Any]], declared: dict[str, Any]) -> 
             leaves=declared.get("leaves", False),
             destination=Scope(destination) if destination is not None else None,
             secrets=tuple(declared.get("secrets", ())),
-            timeout_ms=declared.get("timeout_ms", 60_000),
+            timeout_ms=timeout_ms,
         ),
         function,
         wants_call,
     )
+
+
+def _check_effect(name: str, effect: Any) -> None:
+    if effect is None or effect in EFFECTS:
+        return
+    near = get_close_matches(str(effect), EFFECTS, n=1)
+    code = "tool.unknown_effect_near" if near else "tool.unknown_effect"
+    raise InterlockError(code, tool=name, value=str(effect), near="".join(near), known=list(EFFECTS))
+
+
+def _check_schema(name: str, schema: Any) -> None:
+    """Refuse what is no JSON Schema of an object; the Gate judges whether all it says can be used."""
+    try:
+        canonical.encode_foreign(schema)
+    except (TypeError, ValueError, RecursionError):
+        raise InterlockError("tool.no_schema", tool=name, why=Text("tool.why_not_json")) from None
+    if not isinstance(schema, dict):
+        raise InterlockError("tool.no_schema", tool=name, why=Text("tool.why_not_json"))
+    properties = schema.get("properties", {})
+    if (
+        schema.get("type", "object") != "object"
+        or not isinstance(properties, dict)
+        or not all(isinstance(inner, dict | bool) for inner in properties.values())
+    ):
+        raise InterlockError("tool.no_schema", tool=name, why=Text("tool.why_not_object"))
 
 
 def _wants_call(function: Callable[..., Any]) -> bool:
@@ -114,9 +148,9 @@ def _schema(function: Callable[..., Any], name: str, wants_call: bool) -> dict[s
     try:
         schema = _without_call(function) if wants_call else _schema_of(function)
     except (PydanticUserError, NameError, TypeError) as error:
-        raise InterlockError("tool.no_schema", tool=name, why=str(error)) from None
+        raise InterlockError("tool.no_schema", tool=name, why=Text("tool.why_annotation", error=str(error))) from None
     if schema.get("type") != "object":
-        raise InterlockError("tool.no_schema", tool=name, why="positional-only or variadic parameters")
+        raise InterlockError("tool.no_schema", tool=name, why=Text("tool.why_variadic"))
     return schema
 
 
@@ -149,7 +183,15 @@ class Toolbox:
             self.add(item)
 
     def add(self, item: BoundTool) -> None:
-        """Register a tool. Raises InterlockError `tool.doubled` when another one has its name."""
+        """Register a tool.
+
+        Raises InterlockError `tool.doubled` when another one has its name, `tool.reserved_name` when one of the
+        platform's own has it.
+        """
+        if item.declaration.name in PLATFORM_NAMES:
+            raise InterlockError(
+                "tool.reserved_name", value=item.declaration.name, known=sorted(PLATFORM_NAMES)
+            )
         if self._tools.setdefault(item.declaration.name, item) is not item:
             raise InterlockError("tool.doubled", value=item.declaration.name)
 

@@ -2,7 +2,8 @@
 
 JSON Schema 2020-12 is judged by `jsonschema-rs`. Nothing is fetched: a reference that leaves the tool's own
 document makes the schema unusable. Patterns run in linear time, so one with look-around or a back-reference
-does too. The depth is bounded before the validator, which recurses on the machine's stack, sees the value.
+does too. The depth is bounded before the validator, which recurses on the machine's stack, sees the value, and so
+is the work that the schema can make of it.
 """
 
 import json
@@ -15,12 +16,13 @@ from typing import Any
 from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError
 
 from interlock.catalogue import Text
+from interlock.gate.schema_work import LEVELS, unbounded_work
 from interlock.gate.tool import Tool
 from interlock.gate.verdict import Deny
 
 __all__ = ["DEPTH_LIMIT", "judge_arguments", "validator_of"]
 
-DEPTH_LIMIT = 64
+DEPTH_LIMIT = LEVELS
 INTEGER_BITS = 4096
 REGEX_BYTES = 1024 * 1024
 ERRORS_TOLD = 5
@@ -54,6 +56,11 @@ def _compiled(key: _Same) -> Draft202012Validator:
     )
 
 
+@lru_cache(maxsize=1024)
+def _unbounded(key: _Same) -> Text | None:
+    return unbounded_work(key.schema)
+
+
 def validator_of(schema: Mapping[str, Any] | bool) -> Draft202012Validator:
     """Give the compiled form of a schema; the very same mapping, which must not change, is compiled once.
 
@@ -69,14 +76,20 @@ def judge_arguments(tool: Tool, arguments: Any, limit: int) -> Deny | None:
     refusal = _shape(tool, arguments, limit)
     if refusal is not None:
         return refusal
+    if why := _unbounded(_Same(tool.parameters)):
+        return _unusable(tool, why)
     try:
         validator = validator_of(tool.parameters)
     except ValueError as error:
-        detail = Text("gate.schema_unusable.told", tool=tool.name, why=_short(str(error)))
-        return Deny("arguments", Text("gate.schema_unusable", tool=tool.name), (detail,))
+        return _unusable(tool, _short(str(error)))
     if validator.is_valid(arguments):
         return None
     return _invalid(tool, list(islice(validator.iter_errors(arguments), ERRORS_TOLD)))
+
+
+def _unusable(tool: Tool, why: Text | str) -> Deny:
+    detail = Text("gate.schema_unusable.told", tool=tool.name, why=why)
+    return Deny("arguments", Text("gate.schema_unusable", tool=tool.name), (detail,))
 
 
 def _shape(tool: Tool, arguments: dict[str, Any], limit: int) -> Deny | None:

@@ -6,15 +6,34 @@ The declaration is data that the Gate judges; the callable behind it belongs to 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from interlock.scope.label import NO_LABELS, UNTRUSTED, Labels
 from interlock.scope.scope import Scope
 
-__all__ = ["Effect", "Tool", "fixed_by", "leaves_of"]
+__all__ = [
+    "EFFECTS",
+    "FINISH",
+    "PLATFORM_NAMES",
+    "READ_ARTIFACT",
+    "SAVE_ARTIFACT",
+    "Effect",
+    "Tool",
+    "fixed_by",
+    "leaves_of",
+]
 
 Effect = Literal["read", "write", "destructive"]
+EFFECTS: tuple[Effect, ...] = get_args(Effect)
+
+FINISH = "finish"
+READ_ARTIFACT = "read_artifact"
+SAVE_ARTIFACT = "save_artifact"
+PLATFORM_NAMES = frozenset({FINISH, READ_ARTIFACT, SAVE_ARTIFACT})
+"""The names of the platform's own tools, which no other tool may bear."""
+
 PATH_SIGNS = frozenset(".[]")
+CONTAINERS = (Mapping, list, tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +77,13 @@ class Tool:
         return self.labels
 
     def labels_of(self, result: Any) -> Labels:
-        """Give the labels of a whole result: those of every field in it, or the tool's own if empty."""
+        """Give the labels of a whole result: those of every field in it.
+
+        An empty list or object is a field, too: the key it stands under is text that somebody chose.
+        """
         if not self.fields:
             return self.labels
-        found = [self.labels_at(path) for path, _ in leaves_of(result)]
-        return NO_LABELS.union(*found) if found else self.labels
+        return NO_LABELS.union(*(self.labels_at(path) for path, _ in _ends_of(result)))
 
     def schemas_of(self, argument: str) -> tuple[Mapping[str, Any], ...]:
         """Give the schemas that speak of an argument: its own, and those it refers to or chooses from."""
@@ -108,18 +129,23 @@ def _pointed(document: Any, reference: Any) -> Any:
     return document
 
 
-def leaves_of(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def leaves_of(value: Any) -> Iterator[tuple[str, Any]]:
     """Give each scalar in a JSON value with its path: `("messages[].id", 7)`.
 
-    A key with a dot or bracket in it is quoted, `headers.["x.id"]`: whoever chooses the keys of a result must
-    not be able to write the path of a trusted field.
+    A key that is empty or has a dot or bracket in it is quoted, `headers.["x.id"]`: whoever chooses the keys of
+    a result must not be able to write the path of a trusted field.
     """
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            name = json.dumps([key]) if PATH_SIGNS & set(str(key)) else str(key)
-            yield from leaves_of(inner, f"{path}.{name}" if path else name)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from leaves_of(inner, f"{path}[]")
-    else:
+    return ((path, end) for path, end in _ends_of(value) if not isinstance(end, CONTAINERS))
+
+
+def _ends_of(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Give each scalar, empty list and empty object with its path."""
+    if not isinstance(value, CONTAINERS) or not value:
         yield path, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            name = json.dumps([key]) if not key or PATH_SIGNS & set(str(key)) else str(key)
+            yield from _ends_of(inner, f"{path}.{name}" if path else name)
+    else:
+        for inner in value:
+            yield from _ends_of(inner, f"{path}[]")

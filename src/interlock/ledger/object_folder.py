@@ -10,9 +10,14 @@ from interlock.ledger.key import flush_folder
 
 __all__ = ["ObjectFolder"]
 
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
+
 
 class ObjectFolder:
-    """The object store of one machine. Any number of threads and processes may use it at the same time."""
+    """The object store of one machine, which its owner alone may read.
+
+    Any number of threads and processes may use it at the same time.
+    """
 
     def __init__(self, folder: Path, reach: Reach = nothing) -> None:
         self._folder, self._reach = folder, reach
@@ -43,10 +48,11 @@ class ObjectFolder:
             return False
 
     def _write_new(self, path: Path, data: bytes) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+        path.parent.mkdir(FOLDER_MODE, exist_ok=True)
         fresh = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         try:
-            with fresh.open("xb") as file:
+            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE), "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

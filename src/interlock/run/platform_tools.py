@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from interlock.gate.tool import Tool
+from interlock.gate.tool import FINISH, READ_ARTIFACT, SAVE_ARTIFACT, Tool
 from interlock.scope.label import NO_LABELS
 from interlock.scope.scope import Scope
 
@@ -22,10 +22,6 @@ __all__ = [
     "declared_for",
     "handles_of",
 ]
-
-FINISH = "finish"
-READ_ARTIFACT = "read_artifact"
-SAVE_ARTIFACT = "save_artifact"
 
 _TEXT = {"type": "string"}
 _MEDIA = {**_TEXT, "pattern": r"^[a-z]+/[A-Za-z0-9][A-Za-z0-9.+_-]{0,63}(; ?charset=[A-Za-z0-9-]{1,20})?$"}

@@ -1,6 +1,7 @@
 """A publication: a checked spec becomes an immutable, numbered version, and its warnings are told (AG-2)."""
 
 import json
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from interlock import canonical
 from interlock.agent.data_flow import check_data_flow, emissions_heard, offered_wording
 from interlock.agent.loop import LoopReport, find_loops, warnings
+from interlock.agent.reader import form_of, spec_of
 from interlock.agent.spec import Emission, Spec, Trigger
 from interlock.agent.wiring import Wired, Wiring
 from interlock.catalogue import Text
@@ -84,10 +86,13 @@ async def publish(
 ) -> list[Publication]:
     """Publish specs, each judged as all of them will stand together; none is published when one cannot be.
 
+    A spec is what its form reads as: one made in Python meets the same checks as one that is written.
+
     `readable` are the scopes whose agents the author may read; others stay unnamed (LP-4). Raises
-    InterlockError for what makes a version impossible: an unknown tool, model role, label or function, or a
-    destructive tool that could never be traced.
+    InterlockError for what makes a version impossible: a spec that is none, an unknown tool, model role, label
+    or function, or a destructive tool that could never be traced.
     """
+    specs = _read_again(specs)
     mistakes = [(spec, error) for spec in specs for error in _unfit(installation, spec)]
     wiring = await wiring_of(installation, specs)
     tools, vocabulary = installation.tools.declarations, installation.settings.vocabulary
@@ -104,6 +109,19 @@ async def publish(
         wording = offered_wording(spec, emissions_heard(wiring, spec))
         published.append(Publication(spec.address, number, spec.digest, new, told, wording, loops))
     return published
+
+
+def _read_again(specs: Sequence[Spec]) -> list[Spec]:
+    """Give specs as the reader makes them of their forms; their size is judged with what else may not fit."""
+    read, mistakes = [], []
+    for spec in specs:
+        try:
+            read.append(spec_of(form_of(spec), limit=sys.maxsize))
+        except InterlockError as error:
+            mistakes.append((spec, error))
+    if mistakes:
+        raise mistakes[0][1] if len(specs) == 1 else NotPublishedError(mistakes)
+    return read
 
 
 def with_code(installation: Installation, spec: Spec) -> Spec:
