@@ -15,7 +15,7 @@ from interlock.ledger.ledger import Appended, Finding, Write
 from interlock.ledger.sqlite import SqliteLedger
 from interlock.ledger.step import BEGINNING, Draft, link
 from interlock.ledger.verify import differences, findings
-from tests.ledger.world import SqliteStore, found, in_loop, note, whole_run, write
+from tests.ledger.world import SqliteStore, found, in_loop, note, queue, whole_run, write
 
 TEXTS = ("stream", "kind", "body")
 NUMBERS = ("seq", "at", "fence")
@@ -45,7 +45,8 @@ async def history(store: SqliteStore) -> None:
 
 
 async def verified(store: SqliteStore, stream: str | None = None) -> list[Finding]:
-    return [finding async for finding in findings(store.path, stream)]
+    """What is found, but for the triggers that the meddling itself dropped."""
+    return [item async for item in findings(store.path, stream) if item.problem != "schema"]
 
 
 class Meddler:
@@ -215,6 +216,51 @@ async def test_a_changed_projection_or_head_is_named(
     for checked in (None, stream) if stream in {"run_1", "run_2", "task_1", "triage@acme"} else (None,):
         named = [(item.problem, item.stream) for item in await verified(store, checked)]
         assert (problem, stream) in named, (checked, named)
+
+
+SCHEMAS = {
+    "DROP TRIGGER step_is_never_removed": "step_is_never_removed",
+    "DROP TRIGGER step_is_never_changed; CREATE TRIGGER step_is_never_changed BEFORE UPDATE ON step "
+    "BEGIN SELECT 1; END": "step_is_never_changed",
+    "CREATE TRIGGER quiet AFTER INSERT ON step BEGIN DELETE FROM signal; END": "quiet",
+    "DROP INDEX lease_by_end": "lease_by_end",
+    "CREATE TABLE more (id TEXT)": "more",
+    "ALTER TABLE owed ADD COLUMN more TEXT": "owed",
+    "DROP TABLE signal": "signal",
+}
+
+
+@pytest.mark.rule("RN-2")
+@pytest.mark.parametrize(("statement", "name"), SCHEMAS.items(), ids=SCHEMAS.values())
+@in_loop
+async def test_a_schema_that_is_not_the_shipped_one_is_named(
+    store: SqliteStore, statement: str, name: str
+) -> None:
+    await history(store)
+    store.outside().execute(statement)
+    assert [item async for item in findings(store.path, None)] == [Finding("schema", "*", detail=name)]
+    assert [item async for item in findings(store.path, "run_1")] == []
+
+
+@pytest.mark.rule("RN-2")
+@in_loop
+async def test_the_statistics_of_the_database_are_no_finding(store: SqliteStore) -> None:
+    await history(store)
+    store.outside().execute("ANALYZE")
+    assert [item async for item in findings(store.path, None)] == []
+
+
+@pytest.mark.rule("RN-2", "WK-4")
+@in_loop
+async def test_an_open_run_that_nobody_can_claim_is_named(store: SqliteStore) -> None:
+    async with store.open() as ledger:
+        await whole_run(ledger, "run_1")
+        await queue(ledger, "run_2", "run_3")
+        assert await found(ledger) == []
+    store.outside().execute("DELETE FROM lease WHERE run = 'run_3'")
+    for checked in (None, "run_3"):
+        assert await verified(store, checked) == [Finding("no_lease", "run_3")]
+    assert await verified(store, "run_2") == []
 
 
 @in_loop

@@ -13,6 +13,7 @@ import apsw
 from interlock.errors import InterlockError
 from interlock.fault import Reach, nothing
 from interlock.ledger.ledger import Appended, Finding, Row, Write
+from interlock.ledger.sql import text_of
 from interlock.ledger.sqlite import SqliteLedger
 from interlock.ledger.step import Draft, Head
 from interlock.testing import MovableClock
@@ -65,6 +66,17 @@ class SqliteStore:
         for statement in statements:
             db.execute(statement)
         db.close()
+
+    def mend(self) -> None:
+        """Put back the triggers that meddling dropped."""
+        db, shipped = self.outside(), apsw.Connection("")
+        shipped.execute(text_of("sqlite_schema.sql"))
+        there = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+        for name, sql in shipped.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"):
+            if name not in there:
+                db.execute(sql)
+        db.close()
+        shipped.close()
 
 
 STORES = {"sqlite": SqliteStore}

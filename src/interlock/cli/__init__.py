@@ -39,8 +39,8 @@ COMMANDS = {
 """The commands, in the order in which `interlock --help` shows them; each is loaded when it is called."""
 
 UNWRITABLE = (
-    *("ledger.unwritable", "ledger.unreadable", "ledger.other_format", "ledger.busy", "content."),
-    *("cli.unwritable", "cli.init.unwritable", "runtime.no_home"),
+    *("ledger.unwritable", "ledger.unreadable", "ledger.damaged", "ledger.other_format", "ledger.busy"),
+    *("content.", "cli.unwritable", "cli.init.unwritable", "runtime.no_home"),
 )
 """How the codes begin of what is not the fault of the input."""
 EVERYWHERE = ("--folder", "--home", "--json", "--lang")

@@ -41,7 +41,7 @@ async def _event(run: str, options: Options) -> int:
 async def _none(runtime: Runtime, run: str, terminal: Terminal) -> None:
     """Say that a run emitted nothing, and what became of it instead."""
     steps = await runtime.installation.ledger.read(run, 0, TRAIL)
-    state = fold(steps)
+    state = fold(steps, run)
     terminal.tell("cli.event.none", status=Text(f"cli.status.{state.status}"))
     if state.reason is not None:
         terminal.line(f"  {terminal.say(state.reason)}")
@@ -50,10 +50,13 @@ async def _none(runtime: Runtime, run: str, terminal: Terminal) -> None:
 
 
 async def events_of(runtime: Runtime, run: str, terminal: Terminal) -> list[dict[str, Any]]:
-    """Give each event of a run with what became of it for each listener; why none went out, if so."""
+    """Give each event of a run with what became of it for each listener; why none went out, if so.
+
+    Raises InterlockError `ledger.damaged`.
+    """
     steps = await runtime.installation.ledger.read(run, 0, TRAIL)
     said: list[dict[str, Any]] = []
-    for step in (*steps, *await _of_task(runtime, steps, run)):
+    for step in (*steps, *await _of_task(runtime, fold(steps, run).task, run)):
         for item in _events_in(step):
             if "list" in item:
                 said += json.loads(await runtime.installation.contents.read(item["list"]))
@@ -69,9 +72,8 @@ async def events_of(runtime: Runtime, run: str, terminal: Terminal) -> list[dict
     return said
 
 
-async def _of_task(runtime: Runtime, steps: list[Step], run: str) -> list[Step]:
+async def _of_task(runtime: Runtime, task: str, run: str) -> list[Step]:
     """What was decided after a closing that did not say, stands in the task's stream."""
-    task = steps[0].body["task"]["id"]
     return [
         step
         for step in await runtime.installation.ledger.read(task, 0, TRAIL)

@@ -13,7 +13,7 @@ from interlock.cli.moment import after, moment
 from interlock.cli.terminal import DONE, Options, Terminal, perform
 from interlock.errors import InterlockError
 from interlock.ledger.step import Step
-from interlock.run.run import TRAIL
+from interlock.run.run import TRAIL, fold
 from interlock.run.story import Line, story_of
 from interlock.runtime import Runtime
 from interlock.scope.scope import Address
@@ -123,9 +123,9 @@ async def _listed(runtime: Runtime, row: tuple[Any, ...], terminal: Terminal) ->
 async def show_trail(
     runtime: Runtime, run: str, terminal: Terminal, telling: "Telling | None" = None
 ) -> list[Step]:
-    """Write the story of a run and give its steps."""
+    """Write the story of a run and give its steps. Raises InterlockError `ledger.damaged`."""
     steps = await runtime.installation.ledger.read(run, 0, TRAIL)
-    opening = steps[0].body
+    opening = fold(steps, run).opening
     terminal.tell("cli.trail.title", run=run, agent=opening["agent"], version=opening["version"])
     terminal.tell("cli.trail.task", task=opening["task"]["id"], root=opening["task"]["root"])
     terminal.tell("cli.trail.opened", when=moment(terminal, steps[0].at))

@@ -33,7 +33,9 @@ async def _work(concurrency: int, drain: bool, options: Options) -> int:
         else:
             await at_work.work(*_stopping())
         terminal.tell("cli.worker.stopped", runs=at_work.ended)
-        terminal.data({"worker": at_work.name, "runs": at_work.ended})
+        if at_work.damaged:
+            terminal.tell("cli.worker.set_aside", runs=sorted(at_work.damaged))
+        terminal.data({"worker": at_work.name, "runs": at_work.ended, "set_aside": sorted(at_work.damaged)})
     return DONE
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from interlock.errors import InterlockError
 from interlock.ledger.content_store import ContentStore
 from interlock.ledger.ledger import Finding, Ledger
-from interlock.ledger.step import Step
+from interlock.ledger.owed_check import is_forgotten, list_of
+from interlock.ledger.step import MISFITS, Step
 
 __all__ = ["CONTENT_KEYS", "ContentCheck", "Within", "content_named"]
 
@@ -57,7 +58,8 @@ class ContentCheck:
         self._checked: set[str] = set()
 
     async def of_stream(self, stream: str) -> AsyncIterator[Finding]:
-        """Give what is missing or damaged of what a stream names, with the first step that names it.
+        """Give what is missing or damaged of what a stream names, with the first step that names it; and a closing
+        step whose list of listeners was forgotten.
 
         Steps that cannot be read end it: the check of the chain names those.
         """
@@ -67,6 +69,8 @@ class ContentCheck:
             for step in steps:
                 async for finding in self._pieces(stream, step.seq, _named_by(step)):
                     yield finding
+                if await self._is_forgotten(step):
+                    yield Finding("not_owed", stream, step.seq)
 
     async def of_everything(self) -> AsyncIterator[Finding]:
         """Give what is missing or damaged of what any stream names, then of what is kept besides."""
@@ -91,6 +95,16 @@ class ContentCheck:
         except InterlockError:
             return []
 
+    async def _is_forgotten(self, step: Step) -> bool:
+        """Whatever cannot be read for this is named by the other checks."""
+        try:
+            listed = list_of(step)
+            return listed is not None and await is_forgotten(
+                self._ledger, self._contents, step.stream, listed
+            )
+        except (InterlockError, *MISFITS):
+            return False
+
     async def _pieces(self, stream: str, seq: int, named: Iterable[Named]) -> AsyncIterator[Finding]:
         waiting = list(named)
         while waiting:
@@ -113,6 +127,6 @@ class ContentCheck:
 def _named_by(step: Step) -> Iterator[Named]:
     try:
         body = step.body
-    except ValueError:
+    except InterlockError:
         return iter(())
-    return content_named(body) if isinstance(body, dict) else iter(())
+    return content_named(body)

@@ -103,6 +103,10 @@ class Finding:
     - `head`: the stream is recorded to end otherwise than with this step.
     - `no_such_stream`: there is neither a step nor a head of that name.
     - `projection`: the table `detail` says something else than the steps.
+    - `schema`: the table, index or trigger `detail` is gone, was altered, or is not one of the ledger's.
+    - `no_lease`: the run is open, and no row is there by which a worker could claim it.
+    - `not_owed`: this closing step left listeners to be opened; one is neither opened nor noted as not started,
+      and nothing is owed any more.
     - `unreadable`, `damaged_file`: the database could not read it; `detail` is what it said.
     - `content.missing`, `content.corrupt`: the content of digest `detail`, which this step names, is not there
       or does not fit its digest. `content.unreadable`: its file is there and cannot be read.

@@ -9,13 +9,18 @@ import json
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-__all__ = ["BEGINNING", "FORMAT", "Draft", "Head", "Step", "link"]
+from interlock.errors import InterlockError
+
+__all__ = ["BEGINNING", "FORMAT", "MISFITS", "Draft", "Head", "Step", "link"]
 
 FORMAT = 1
 """The format number that this version of Interlock writes on opening steps (RN-8, WK-3)."""
 
 BEGINNING = bytes(32)
 """What stands in place of the digest before the first step."""
+
+MISFITS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+"""What comes of values that have another type or form than they were written with."""
 
 
 class Draft(NamedTuple):
@@ -52,8 +57,16 @@ class Step:
 
     @property
     def body(self) -> dict[str, Any]:
-        """The body: ids, kinds, numbers, references and keyed digests."""
-        body: dict[str, Any] = json.loads(self.text)
+        """The body: ids, kinds, numbers, references and keyed digests.
+
+        Raises InterlockError `ledger.damaged` when it is no JSON object.
+        """
+        try:
+            body = json.loads(self.text)
+        except MISFITS:
+            body = None
+        if not isinstance(body, dict):
+            raise InterlockError("ledger.damaged", stream=self.stream, seq=self.seq)
         return body
 
     @property

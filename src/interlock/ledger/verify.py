@@ -3,6 +3,9 @@
 It works on a connection of its own, inside one read transaction, and takes every text as raw bytes, so that
 damage which no longer is text is named like any other. Of each stream it names the first step that does not
 fit: what follows that one cannot be judged.
+
+A ledger is held against itself alone. An older copy of the whole file fits itself, and so does one from which
+a run was removed with all that was projected from it: to tell those takes a seal that is kept elsewhere.
 """
 
 import asyncio
@@ -17,7 +20,7 @@ import apsw
 from interlock.ledger import projection
 from interlock.ledger.ledger import Finding
 from interlock.ledger.sql import queries, text_of
-from interlock.ledger.step import BEGINNING, link
+from interlock.ledger.step import BEGINNING, MISFITS, link
 
 __all__ = ["findings"]
 
@@ -40,8 +43,11 @@ SUBJECT = {
 }
 """The column of each projected table that names the stream its rows come from."""
 
-MISFITS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
-"""What comes of values that have another type or form than they were written with."""
+OBJECTS = """SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB)
+FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name"""
+"""The tables, indexes and triggers; not the statistics that SQLite may keep for itself."""
+OPEN_RUNS = "SELECT id FROM run WHERE status = 'open' ORDER BY id"
+LEASE = "SELECT 1 FROM lease WHERE run = CAST(? AS TEXT)"
 
 
 async def findings(path: Path, stream: str | None) -> AsyncIterator[Finding]:
@@ -84,9 +90,10 @@ class Verification:
         self._bad: set[str] = set()
 
     def findings(self) -> Iterator[Finding]:
-        """Give what does not fit: the file, then each stream, then what was projected from them."""
+        """Give what does not fit: the file and its schema, then each stream, then what was projected from them."""
         if self._stream is None:
             yield from self._page_findings()
+            yield from self._schema_findings()
             streams = self._all_streams_findings()
         else:
             streams = self._stream_findings(self._stream.encode(errors="surrogatepass"))
@@ -96,6 +103,7 @@ class Verification:
         if "*" not in self._bad:
             for table in projection.PROJECTED:
                 yield from self._projection_findings(table)
+            yield from self._lease_findings()
 
     def _page_findings(self) -> Iterator[Finding]:
         try:
@@ -104,6 +112,15 @@ class Verification:
                     yield Finding("damaged_file", "*", detail=said)
         except apsw.Error as error:
             yield Finding("damaged_file", "*", detail=str(error))
+
+    def _schema_findings(self) -> Iterator[Finding]:
+        """Compare tables, indexes and triggers with the shipped ones: a dropped trigger protects nothing."""
+        try:
+            rows = differences(self._db.execute(OBJECTS), self._rebuilt.execute(OBJECTS), 2)
+            for name in sorted({_shown(row[1]) for row in rows}):
+                yield Finding("schema", "*", detail=name)
+        except apsw.Error as error:
+            yield Finding("unreadable", "*", detail=f"sqlite_schema: {error}")
 
     def _all_streams_findings(self) -> Iterator[Finding]:
         """Go through the streams that have a head, then through those that have steps and no head."""
@@ -172,6 +189,15 @@ class Verification:
                     yield Finding("projection", stream, detail=table)
         except apsw.Error as error:
             yield Finding("unreadable", self._stream or "*", detail=f"{table}: {error}")
+
+    def _lease_findings(self) -> Iterator[Finding]:
+        """Name the open runs that nobody can ever claim."""
+        try:
+            for (run,) in self._rebuilt.execute(OPEN_RUNS):
+                if run not in self._bad and not self._db.execute(LEASE, (run,)).fetchall():
+                    yield Finding("no_lease", run)
+        except apsw.Error as error:
+            yield Finding("unreadable", self._stream or "*", detail=f"lease: {error}")
 
 
 class Chain:

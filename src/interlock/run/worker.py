@@ -7,6 +7,7 @@ the process, however that ends.
 
 import asyncio
 import fcntl
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable
@@ -19,7 +20,7 @@ import apsw
 
 from interlock.agent.spec import Spec
 from interlock.errors import InterlockError
-from interlock.ledger.ledger import Row
+from interlock.ledger.ledger import Claimed, Row
 from interlock.ledger.sql import queries
 from interlock.ledger.sqlite import SqliteLedger, connect
 from interlock.run.dispatcher import Dispatcher
@@ -32,6 +33,7 @@ from interlock.run.runner import Runner
 __all__ = ["Liveness", "Worker"]
 
 POLL = 0.25
+LOG = logging.getLogger("interlock")
 UNWRITTEN = frozenset({"ledger.unwritable", "ledger.busy", "content.unwritable"})
 """What passes, such as a full disk: a run that met it is given back and goes on from its last step."""
 
@@ -118,6 +120,10 @@ class Worker:
         self._heartbeat: threading.Thread | None = None
         self._stopping = False
         self._stranded: list[tuple[str, int]] = []
+        self._unbegun: dict[str, int] = {}
+        self._hindered = False
+        self.damaged: dict[str, str] = {}
+        """The runs that were set aside because their trails cannot be read, with the code of what was found."""
         self.ended = 0
         """How many runs this worker brought to their end."""
         self.dispatcher = Dispatcher(installation)
@@ -142,6 +148,7 @@ class Worker:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(InterlockError):  # if the ledger still cannot be written, the leases end by themselves
+            self._stranded += self._unbegun.items()
             await self._give_back()
         self._stop_heartbeat.set()
         if self._heartbeat is not None:
@@ -159,6 +166,7 @@ class Worker:
     def take(self, run: Run) -> asyncio.Task[None]:
         """Run a run that this worker holds, beside the others. The task ends when the run and all that it
         opened in this process are closed."""
+        self._unbegun[run.id] = run.fence
         task = asyncio.get_running_loop().create_task(self._keep_at(run))
         self._tasks[run.id] = task
         self._running += 1
@@ -173,7 +181,9 @@ class Worker:
             await asyncio.shield(task)
 
     async def claim(self) -> int:
-        """Take what nobody holds, up to the free places. Gives how many runs were taken."""
+        """Take what nobody holds, up to the free places. Gives how many runs were taken, with those that were set
+        aside: a run whose trail is damaged stays under this worker's lease, so that it is not tried in a circle.
+        """
         await self._free_the_dead()
         await self._give_back()
         free = self._concurrency - self._running
@@ -182,14 +192,34 @@ class Worker:
         ledger = self._installation.ledger
         claimed = await ledger.claim(self.name, free, self._installation.settings.lease_ms)
         for item in claimed:
-            self.take(fold(await ledger.read(item.run, 0, TRAIL)))
+            run = await self._state_of(item)
+            if run is not None:
+                self.take(run)
         return len(claimed)
 
+    async def _state_of(self, claimed: Claimed) -> Run | None:
+        """Give the state of a run that was claimed; None for one that cannot be read, now or at all."""
+        try:
+            return fold(await self._installation.ledger.read(claimed.run, 0, TRAIL), claimed.run)
+        except InterlockError as error:
+            if error.code in UNWRITTEN:
+                self._stranded.append((claimed.run, claimed.fence))
+                return None
+            if claimed.run not in self.damaged:
+                LOG.error("run %s was set aside: %s", claimed.run, error.code)
+            self.damaged[claimed.run] = error.code
+            self._unbegun[claimed.run] = claimed.fence
+            return None
+
     async def _give_back(self) -> None:
-        """Let go of the runs that could not write; the heartbeat would otherwise keep them for good."""
+        """Let go of the runs that nobody keeps at; the heartbeat would otherwise keep them for good."""
         while self._stranded:
-            await self._installation.ledger.release(*self._stranded[-1])
-            self._stranded.pop()
+            run, fence = self._stranded.pop()
+            try:
+                await self._installation.ledger.release(run, fence)
+            except BaseException:
+                self._stranded.append((run, fence))
+                raise
 
     async def _free_the_dead(self) -> None:
         ledger = self._installation.ledger
@@ -209,13 +239,27 @@ class Worker:
         await self._installation.ledger.append(())
 
     async def drain(self) -> None:
-        """Work until nothing is left to claim or owed."""
-        while True:
-            settled = await self.dispatcher.sweep()
-            if not await self.claim() and not self._tasks and not settled:
-                return
+        """Work until nothing is left to claim or owed; as long as the ledger cannot be written, wait."""
+        while (found := await self._look_round()) != 0 or self._tasks:
             if self._tasks:
                 await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED, timeout=POLL)
+            elif found is None:
+                await asyncio.sleep(POLL)
+
+    async def _look_round(self) -> int | None:
+        """Settle what is owed and claim what is free. Gives how much that was; None when the ledger cannot be
+        written now, which is logged once and tried again by whoever asks."""
+        try:
+            found = await self.dispatcher.sweep() + await self.claim()
+        except InterlockError as error:
+            if error.code not in UNWRITTEN:
+                raise
+            if not self._hindered:
+                LOG.warning("worker %s waits: %s", self.name, error.code)
+            self._hindered = True
+            return None
+        self._hindered = False
+        return found
 
     async def work(
         self, stop: asyncio.Event, hurry: asyncio.Event | None = None, grace: float = 30.0
@@ -223,8 +267,7 @@ class Worker:
         """Work until `stop` is set; then finish what runs, within `grace` seconds and until `hurry` is set, and
         give the rest back."""
         while not stop.is_set():
-            await self.dispatcher.sweep()
-            await self.claim()
+            await self._look_round()
             await _first_of(stop, self._tasks.values(), POLL)
         self._stopping = True
         hurry, time = hurry or asyncio.Event(), asyncio.get_running_loop().time
@@ -235,6 +278,7 @@ class Worker:
     # One run
 
     async def _keep_at(self, run: Run) -> None:
+        del self._unbegun[run.id]
         try:
             try:
                 async with self._slots:
@@ -246,12 +290,23 @@ class Worker:
             else:
                 await self._installation.ledger.append(())
         except asyncio.CancelledError:
-            await self._installation.ledger.release(run.id, run.fence)
+            await self._let_go(run)
             raise
         except Lost:
-            return
+            await self._let_go(run)
         except InterlockError:
             self._stranded.append((run.id, run.fence))
+        except (GeneratorExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001  whoever waits for the run must not meet what came of it
+            LOG.error("run %s was given back: %s", run.id, type(error).__name__)
+            self._stranded.append((run.id, run.fence))
+
+    async def _let_go(self, run: Run) -> None:
+        """Give a run back, unless somebody else has it; later, if the ledger cannot be written now."""
+        self._stranded.append((run.id, run.fence))
+        with suppress(InterlockError):
+            await self._give_back()
 
     async def _run(self, run: Run) -> list[Run]:
         try:
