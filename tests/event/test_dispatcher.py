@@ -86,7 +86,7 @@ def test_listeners_that_contend_for_one_budget_are_all_opened_in_the_end(tmp_pat
             append, refused = ledger.append, []
 
             async def contended(writes, **more):
-                if any(row.query == "draw_budget" for row in more.get("guards", ())) and len(refused) < 8:
+                if any(row.query == "draw_budget" for row in more.get("guards", ())) and len(refused) < 60:
                     refused.append(1)
                     await ledger.query("budget_of", state.root_task)
                     from interlock.ledger.ledger import Refused

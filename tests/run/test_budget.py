@@ -1,6 +1,8 @@
 """Budgets: of a run, of the task that its chain shares, and of a scope for a day; at the limit, nothing is lost."""
 
 import asyncio
+import json
+from dataclasses import replace
 
 import pytest
 
@@ -21,8 +23,6 @@ USED = 1000
 def costing(tokens=USED, money=0, call=LOOK):
     """An answer that cost so much."""
     name, given = call["call"], call.get("with", {})
-    import json
-
     return Answer(calls=(Call("x", name, json.dumps(given)),), usage=Usage(tokens=tokens, money=money))
 
 
@@ -187,7 +187,7 @@ def test_a_childs_budget_is_cut_from_what_its_task_has_left(tmp_path):
                 first = await go_through(runtime, at("a"))
                 assert (first.status, first.budget.tool_calls, first.usage.tool_calls) == ("finished", 5, 2)
                 children = [await runtime.run((await runs_of(runtime, at(name)))[0]) for name in ("b", "c")]
-                assert sorted(child.budget.tool_calls for child in children) == [2, 6]
+                assert sorted(child.budget.tool_calls for child in children) == [4, 4]
                 assert {child.status for child in children} == {"exhausted"}
                 assert len(calls) == 10
                 left = (await runtime.installation.ledger.query("budget_of", first.root_task))[0]
@@ -306,5 +306,156 @@ def test_a_finish_is_taken_whatever_the_answer_that_holds_it_cost(tmp_path):
             state = await go_through(runtime, at("a"))
             assert (state.status, state.usage.tokens > 9_000) == ("finished", True)
             assert state.artifacts["found"]["size"] == len(FOUND["finish"]["artifacts"]["found"])
+
+    play(story())
+
+
+SHARED = Budget(wall_ms=200)
+
+
+async def wall_left(runtime):
+    """What is left today of the wall time of the scope `acme`."""
+    day = runtime.installation.clock.now() // 86_400_000
+    return (await runtime.installation.ledger.query("budget_of", f"acme {day}"))[0][3]
+
+
+@pytest.mark.rule("GT-5", "RN-6")
+@pytest.mark.parametrize("endless", ["tool", "model"])
+def test_no_call_takes_longer_than_its_scope_has_wall_time(tmp_path, endless):
+    """All runs of the scope together are held to it: what one call may take, no other may take too."""
+
+    async def story():
+        calls, asked = Calls(), []
+
+        async def never():
+            await asyncio.Event().wait()
+
+        class Model(ScriptedModel):
+            async def ask(self, request, before_send):
+                if endless == "tool":
+                    return await super().ask(request, before_send)
+                await before_send([b"{}"])
+                asked.append(request)
+                return await never()
+
+        async def look():
+            calls.append({"tool": "look"})
+            await never()
+
+        waiting = replace(tool_giving(calls, "look", None, timeout_ms=3_000), function=look)
+        settings = {
+            "tools": [waiting],
+            "scope_budgets": {"acme": SHARED},
+            "models": {"default": ModelChoice("scripted", timeout_ms=3_000)},
+        }
+        model = Model({"*": lambda request: LOOK})
+        async with world(tmp_path, None, [spec_of("a", tools=("look",))], model=model, **settings) as runtime:
+            async with runtime.worker() as worker:
+                names = [await runtime.open_run(at("a"), "maria", worker=worker) for _ in range(4)]
+                await worker.idle()
+            states = [await runtime.run(name) for name in names]
+            assert {state.status for state in states} == {"exhausted"}
+            assert {state.reason["with"]["amount"] for state in states} == {"wall_ms"}
+            for state in states:
+                assert state.usage.wall_ms < 3_000
+            assert len(calls) + len(asked) <= 2
+            assert await wall_left(runtime) == 0
+            assert (await go_through(runtime, at("a"))).usage == Usage()
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("GT-5")
+@pytest.mark.parametrize("amount", ["wall_ms", "tokens"])
+def test_what_a_run_used_beyond_what_it_drew_is_charged_to_its_scope(tmp_path, amount):
+    """What is spent is spent, and the run that spent it keeps its result; the next run is refused."""
+
+    async def story():
+        calls, clock = Calls(), JumpingClock()
+        limits = SHARED if amount == "wall_ms" else Budget(tokens=9_000)
+        finish = {"call": "finish", "with": {"summary": "done"}}
+        script = {"*": [costing(100), costing(20_000, call=finish)]}
+
+        def look():
+            clock.move(1 if amount == "wall_ms" else 0)
+
+        settings = {
+            "tools": [tool_giving(calls, "look", look)],
+            "clock": clock,
+            "scope_budgets": {"acme": limits},
+        }
+        async with world(tmp_path, script, [spec_of("a", tools=("look",))], **settings) as runtime:
+            first = await go_through(runtime, at("a"))
+            assert getattr(first.usage, amount) > getattr(limits, amount)
+            assert first.status == ("exhausted" if amount == "wall_ms" else "finished")
+            second = await go_through(runtime, at("a"))
+            assert (second.status, second.reason["id"]) == ("exhausted", "budget.scope_used_up")
+            assert second.reason["with"]["amount"] == amount
+            assert (second.usage, len(calls)) == (Usage(), 1)
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("GT-5")
+@pytest.mark.parametrize("limit", [3_600_000, 10_000])
+def test_wall_time_that_calls_did_not_take_goes_back_to_the_scope(tmp_path, limit):
+    async def story():
+        calls, clock = Calls(), JumpingClock()
+
+        def look():
+            clock.move(1)
+
+        settings = {
+            "tools": [tool_giving(calls, "look", look)],
+            "clock": clock,
+            "scope_budgets": {"acme": Budget(wall_ms=limit)},
+        }
+        script = {"*": [LOOK, LOOK, {"finish": {"summary": "done"}}]}
+        async with world(tmp_path, script, [spec_of("a", tools=("look",))], **settings) as runtime:
+            for number in (1, 2):
+                state = await go_through(runtime, at("a"))
+                assert (state.status, state.usage.wall_ms) == ("finished", 2_000)
+                assert await wall_left(runtime) == limit - number * 2_000
+
+    play(story())
+
+
+@pytest.mark.rule("GT-5", "EV-3")
+@pytest.mark.parametrize("at_once", [16, 0])
+@pytest.mark.parametrize("listeners", [1, 16])
+def test_the_listeners_of_one_closing_share_what_their_task_has_left(tmp_path, at_once, listeners):
+    """Twice the calls that each is given would pass the pool if the first took what their limits allow."""
+
+    async def story():
+        names = [f"l{number:02}" for number in range(listeners)]
+        pool, limit = Budget(tool_calls=40), Budget(tool_calls=30)
+        script = {
+            at("s"): [{"finish": {"summary": "s", "artifacts": {"report": "r"}}}],
+            "*": [LOOK, LOOK, {"finish": {"summary": "s"}}],
+        }
+        specs = [
+            spec_of("s", emits=["done"]),
+            *(spec_of(name, tools=("look",), starts_on=["done"]) for name in names),
+        ]
+        settings = {
+            "tools": [tool_giving(Calls(), "look", 1)],
+            "task_budget": pool,
+            "limits": limit,
+            "listeners_at_once": at_once,
+        }
+        async with world(tmp_path, script, specs, **settings) as runtime:
+            first = await go_through(runtime, at("s"))
+            states = [await runtime.run((await runs_of(runtime, at(name)))[0]) for name in names]
+            assert [state.status for state in states] == ["finished"] * listeners
+            given = [state.budget.tool_calls for state in states]
+            if listeners == 1:
+                assert given == [30]
+            else:
+                assert min(given) >= 2
+                assert sum(given) <= 40
+            left = (await runtime.installation.ledger.query("budget_of", first.root_task))[0][0]
+            assert left == 40 - 2 * listeners
 
     play(story())

@@ -79,6 +79,10 @@ class Budget:
             _rest(self.wall_ms, usage.wall_ms),
         )
 
+    def share(self, among: int) -> "Budget":
+        """Give an equal part, rounded down, of this budget for each of `among`, at least one."""
+        return Budget(**{name: amount // among for name, amount in self.as_dict().items()})
+
     def as_dict(self) -> dict[str, int]:
         """Give the limits that are set, by name, as a step keeps them."""
         return {name: value for name in AMOUNTS if (value := getattr(self, name)) is not None}

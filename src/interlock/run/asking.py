@@ -87,6 +87,7 @@ class Asking:
             self._installation.reach("model.before_send")
 
         try:
+            await self._draw(Usage(wall_ms=choice.timeout_ms))
             async with asyncio.timeout(self.run.time_left(choice.timeout_ms) / 1000):
                 answer = await model.ask(request, before_send)
         except ModelFailure as failure:
@@ -112,8 +113,11 @@ class Asking:
         amount = self.run.budget.exceeded_by(self.run.usage + estimate)
         if amount is not None:
             raise _ExhaustedError(Text("budget.run_used_up", amount=amount))
+        await self._draw(estimate)
+
+    async def _draw(self, need: Usage) -> None:
         if self._installation.settings.scope_budgets:
-            reason = await draw_for(self._installation, self._recorder, estimate)
+            reason = await draw_for(self._installation, self._recorder, need)
             if reason is not None:
                 raise _ExhaustedError(reason)
 

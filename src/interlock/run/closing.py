@@ -16,7 +16,7 @@ from interlock.event.chain import Passage, Place, passage
 from interlock.event.event import Candidate, Delivery, EventInput, Exposed, deliveries
 from interlock.gate.budget import Budget, Usage
 from interlock.ledger.ledger import ContentRow, Row, Write
-from interlock.run.allowance import unused_allowances
+from interlock.run.allowance import settled_allowances
 from interlock.run.installation import Installation
 from interlock.run.opening import Opening, Taker, give_back, opened_by_event
 from interlock.run.run import Run
@@ -195,13 +195,16 @@ async def _open_at_once(
     unused = run.budget.left(run.usage)
     left = await budget_left(installation, run.root_task)
     left = Budget(**{name: amount + unused.as_dict().get(name, 0) for name, amount in left.as_dict().items()})
+    waiting = sum(delivery.outcome == "open" for _, found in outcomes for delivery in found)
     for event, found in outcomes:
         told = []
         for delivery in found:
             body = delivery_body(delivery)
             if delivery.outcome == "open":
-                opening = await open_listener(installation, run, event, delivery, left, taker)
+                share = left.share(waiting)
+                opening = await open_listener(installation, run, event, delivery, share, taker)
                 left = left.left(Usage(**opening.budget.as_dict()))
+                waiting -= 1
                 emitted.openings.append(opening)
                 body["run"] = opening.run
             told.append(body)
@@ -213,10 +216,10 @@ async def open_listener(
     source: Run,
     event: EventInput,
     delivery: Delivery,
-    left: Budget,
+    share: Budget,
     taker: Taker,
 ) -> Opening:
-    """Give the opening of one listener's run."""
+    """Give the opening of one listener's run. `share` is its part of what the root task has left."""
     clock = installation.clock
     spec = await installation.spec(delivery.listener, delivery.version)
     place = source.place.next() if source.place else Place(source.id)
@@ -229,7 +232,7 @@ async def open_listener(
         source.opening,
         place,
         installation.settings.limits,
-        left,
+        share,
         taker,
     )
 
@@ -244,5 +247,6 @@ def closing_rows(run: Run, owed: str | None) -> list[Row]:
 
 
 def returned_budget(run: Run) -> list[Row]:
-    """Give back what the run drew from its root task, and from its scopes, and did not use."""
-    return [give_back(run.root_task, run.budget, run.usage), *unused_allowances(run)]
+    """Settle with the root task and the scopes: what the run drew and did not use goes back, and a scope is
+    charged what was used beyond what was drawn from it."""
+    return [give_back(run.root_task, run.budget, run.usage), *settled_allowances(run)]

@@ -14,8 +14,9 @@ from interlock.agent.spec import Spec
 from interlock.catalogue import Text
 from interlock.errors import InterlockError
 from interlock.event.event import Delivery, EventInput, cause_key, deliveries
+from interlock.gate.budget import Budget
 from interlock.ledger.ledger import Appended, Refused, Row, Write
-from interlock.ledger.step import MISFITS, Draft, Head, Step
+from interlock.ledger.step import Draft, Head, Step
 from interlock.run.closing import (
     budget_left,
     candidates_for,
@@ -35,8 +36,6 @@ PAGE = 100
 AT_ONCE = 32
 """How many listeners are opened at the same time, sharing their flushes."""
 TRIES = 5
-PASSING = frozenset({"ledger.unwritable", "ledger.busy"})
-"""What holds up everything, and passes."""
 
 
 class Dispatcher:
@@ -65,28 +64,22 @@ class Dispatcher:
         try:
             settled = await self._settle(run, listed)
         except InterlockError as error:
-            if error.code in PASSING:
+            if error.code.startswith("ledger."):
                 raise
             self.held_up[run] = error.code
-            return False
-        except MISFITS:
-            self.held_up[run] = "ledger.damaged"
             return False
         self.held_up.pop(run, None)
         return settled
 
     async def _settle(self, run_id: str, listed: str | None) -> bool:
         steps = await self._installation.ledger.read(run_id, 0, TRAIL)
-        run = fold(steps, run_id)
+        run = fold(steps)
         if listed is None:
             listed = await self._decide(run, steps[-1])
             if listed is None:
                 return False
-        opened = [
-            await self._open_all(run, event)
-            for event in json.loads(await self._installation.contents.read(listed))
-        ]
-        if not all(opened):
+        events = json.loads(await self._installation.contents.read(listed))
+        if not await self._open_all(run, [pair for form in events for pair in _to_open(form)]):
             return False
         await self._installation.ledger.append((), rows=(Row("settle_owed", (run_id,)),))
         return True
@@ -132,36 +125,32 @@ class Dispatcher:
             found.append({**event.as_dict(), "deliveries": [delivery_body(item) for item in outcomes]})
         return found
 
-    async def _open_all(self, run: Run, form: dict[str, Any]) -> bool:
-        """Open the run of every listener on the list. False when one of them could not be opened yet."""
-        event = EventInput.from_dict(form)
-        waiting = [
-            Delivery(Address(item["listener"]), item["version"], "open")
-            for item in form["deliveries"]
-            if item["outcome"] == "open"
-        ]
-        settled = True
-        for start in range(0, len(waiting), AT_ONCE):
-            some = waiting[start : start + AT_ONCE]
-            settled &= all(await asyncio.gather(*(self._open(run, event, item) for item in some)))
-        return settled
+    async def _open_all(self, run: Run, owed: list[tuple[EventInput, Delivery]]) -> bool:
+        """Open the run of every listener on the list; all that are left share what the root task has left.
 
-    async def _open(self, run: Run, event: EventInput, delivery: Delivery) -> bool:
+        False when the shared budget was contended for every time: what is not open by then stays owed.
+        """
+        tries = TRIES
+        while owed and tries:
+            some = owed[:AT_ONCE]
+            share = (await budget_left(self._installation, run.root_task)).share(len(owed))
+            opened = await asyncio.gather(*(self._open(run, *pair, share) for pair in some))
+            owed = [*(pair for pair, done in zip(some, opened, strict=True) if not done), *owed[AT_ONCE:]]
+            tries = TRIES if any(opened) else tries - 1
+        return not owed
+
+    async def _open(self, run: Run, event: EventInput, delivery: Delivery, share: Budget) -> bool:
         """Open one listener's run, unless that is done or must not be; another dispatcher may be at it, too.
 
-        False when the shared budget was contended for every time: the run stays owed.
+        False when somebody else drew from the shared budget meanwhile, so that `share` is no longer there.
         """
-        for _ in range(TRIES):
-            if await self._is_settled(run, event, delivery):
-                return True
-            left = await budget_left(self._installation, run.root_task)
-            opening = await open_listener(self._installation, run, event, delivery, left, Taker())
-            self._installation.reach("dispatch.before_open")
-            outcome = await self._installation.ledger.append((opening.write,), guards=opening.guards)
-            self._installation.reach("dispatch.after_open")
-            if isinstance(outcome, Appended) or outcome == Refused("already_opened"):
-                return True
-        return False
+        if await self._is_settled(run, event, delivery):
+            return True
+        opening = await open_listener(self._installation, run, event, delivery, share, Taker())
+        self._installation.reach("dispatch.before_open")
+        outcome = await self._installation.ledger.append((opening.write,), guards=opening.guards)
+        self._installation.reach("dispatch.after_open")
+        return isinstance(outcome, Appended) or outcome == Refused("already_opened")
 
     async def _is_settled(self, run: Run, event: EventInput, delivery: Delivery) -> bool:
         """Tell whether a listener is not to be opened (any more), and record it when that is news.
@@ -189,3 +178,12 @@ class Dispatcher:
         head = steps[-1].head if steps else Head()
         write = Write(run.task, head, (Draft("event.not_started", body),))
         return isinstance(await installation.ledger.append((write,)), Appended)
+
+
+def _to_open(form: dict[str, Any]) -> list[tuple[EventInput, Delivery]]:
+    event = EventInput.from_dict(form)
+    return [
+        (event, Delivery(Address(item["listener"]), item["version"], "open"))
+        for item in form["deliveries"]
+        if item["outcome"] == "open"
+    ]

@@ -15,9 +15,8 @@ from interlock import canonical
 from interlock.agent.spec import Spec
 from interlock.catalogue import Text
 from interlock.errors import InterlockError
-from interlock.gate.budget import Usage
 from interlock.gate.verdict import Allow
-from interlock.run.allowance import draw_for
+from interlock.run.allowance import draw_for_call
 from interlock.run.door import Door
 from interlock.run.foreign import Ended, Raised, code_of, foreign, within
 from interlock.run.function import Finish
@@ -195,7 +194,7 @@ class FunctionBody:
     async def _judge(self, state: CallState, arguments: dict[str, Any], encoded: bytes) -> None:
         self._check_end()
         if self._installation.settings.scope_budgets:
-            reason = await draw_for(self._installation, self._recorder, Usage(tool_calls=1))
+            reason = await draw_for_call(self._installation, self._recorder, state.tool)
             if reason is not None:
                 raise self._end("exhausted", reason)
         kept = await self._installation.contents.keep_any(self._run.company, encoded)

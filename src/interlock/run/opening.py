@@ -17,6 +17,7 @@ __all__ = [
     "Brief",
     "Opening",
     "Taker",
+    "charge",
     "draw",
     "give_back",
     "labels_at_opening",
@@ -76,6 +77,11 @@ def labels_at_opening(spec: Spec, carried: Labels) -> Labels:
 def draw(subject: str, usage: Usage) -> Row:
     """Take amounts from a shared budget; the database refuses to go below nought."""
     return Row("draw_budget", (usage.tool_calls, usage.tokens, usage.money, usage.wall_ms, subject))
+
+
+def charge(subject: str, usage: Usage) -> Row:
+    """Take what was used already from a shared budget, as far as that much is left."""
+    return Row("charge_budget", (usage.tool_calls, usage.tokens, usage.money, usage.wall_ms, subject))
 
 
 def give_back(subject: str, budget: Budget, used: Usage) -> Row:

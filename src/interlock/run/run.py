@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from interlock.errors import InterlockError
 from interlock.event.chain import Place
 from interlock.gate.budget import Budget, Usage
-from interlock.ledger.step import MISFITS, Head, Step
+from interlock.ledger.step import Head, Step
 from interlock.perspective.resolver import Entry
 from interlock.scope.label import Labels
 from interlock.scope.scope import Address, Scope
@@ -101,9 +100,19 @@ class Run:
         return self.fence == self.head.seq == 1
 
     def time_left(self, longest: int) -> int:
-        """Give how long, in milliseconds, a call may take that may take `longest`, within the run's wall time."""
-        limit = self.budget.wall_ms
-        return longest if limit is None else max(1, min(longest, limit - self.usage.wall_ms))
+        """Give how long, in milliseconds, a call may take that may take `longest`, within the run's wall time
+        and within what it has drawn from the scopes that limit theirs; at least 1."""
+        drawn = (amount.wall_ms or None for amount in self.allowances().values())
+        limits = [limit for limit in (self.budget.wall_ms, *drawn) if limit is not None]
+        return max(1, min(longest, *(limit - self.usage.wall_ms for limit in limits))) if limits else longest
+
+    def allowances(self) -> dict[str, Usage]:
+        """Give what the run has drawn in all from each scope's budget, by scope."""
+        totals: dict[str, Usage] = {}
+        for subject, amount in self.drawn.items():
+            scope = subject.rpartition(" ")[0]
+            totals[scope] = totals.get(scope, Usage()) + amount
+        return totals
 
     @property
     def company(self) -> str:
@@ -244,20 +253,11 @@ _RULES = {
 }
 
 
-def fold(steps: list[Step], stream: str = "run_") -> Run:
-    """Give the state of a run from its whole trail, the opening step first. `stream` is what a trail without any
-    step is called by.
-
-    Raises InterlockError `ledger.damaged`, naming the first step that does not fit.
-    """
-    if not steps:
-        raise InterlockError("ledger.damaged", stream=stream, seq=1)
-    step = first = steps[0]
-    try:
-        run = Run.of_opening(first.stream, first.body, first.head, first.fence, first.at)
-        for step in steps[1:]:
-            run.take(step.kind, step.body, step.fence, step.at)
-            run.head = step.head
-    except (InterlockError, *MISFITS):
-        raise InterlockError("ledger.damaged", stream=step.stream, seq=step.seq) from None
+def fold(steps: list[Step]) -> Run:
+    """Give the state of a run from its whole trail, the opening step first."""
+    first = steps[0]
+    run = Run.of_opening(first.stream, first.body, first.head, first.fence, first.at)
+    for step in steps[1:]:
+        run.take(step.kind, step.body, step.fence, step.at)
+        run.head = step.head
     return run

@@ -12,7 +12,7 @@ from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
 from interlock.ledger.ledger import Row
 from interlock.perspective.answer import load_answer, store_answer
-from interlock.run.allowance import draw_for
+from interlock.run.allowance import draw_for_call
 from interlock.run.asking import Asking
 from interlock.run.door import Door
 from interlock.run.ending import Ending
@@ -155,7 +155,7 @@ class Runner:
 
     async def _judge(self, call: CallState) -> None:
         if self._installation.settings.scope_budgets:
-            reason = await draw_for(self._installation, self._recorder, Usage(tool_calls=1))
+            reason = await draw_for_call(self._installation, self._recorder, call.tool)
             if reason is not None:
                 await self.ending.close("exhausted", reason)
                 return

@@ -155,9 +155,6 @@ UPDATE owed SET list = ? WHERE run = ? AND list IS NULL;
 -- name: owed_runs
 SELECT run, list FROM owed WHERE run > ? ORDER BY run LIMIT ?;
 
--- name: owed_of_run
-SELECT list FROM owed WHERE run = ?;
-
 -- name: settle_owed
 DELETE FROM owed WHERE run = ?;
 
@@ -179,6 +176,12 @@ INSERT INTO budget (subject, tool_calls, tokens, money, wall_ms) VALUES (?, ?, ?
 -- name: draw_budget
 -- Takes from what is left (or gives back, with negative amounts); the checks refuse to go below nought.
 UPDATE budget SET tool_calls = tool_calls - ?, tokens = tokens - ?, money = money - ?, wall_ms = wall_ms - ?
+WHERE subject = ?;
+
+-- name: charge_budget
+-- Takes what was used already: it may be more than is left, and then nothing is left.
+UPDATE budget SET tool_calls = MAX(0, tool_calls - ?), tokens = MAX(0, tokens - ?), money = MAX(0, money - ?),
+  wall_ms = MAX(0, wall_ms - ?)
 WHERE subject = ?;
 
 -- name: budget_of
