@@ -16,7 +16,7 @@ from interlock.errors import InterlockError
 from interlock.event.event import Delivery, EventInput, cause_key, deliveries
 from interlock.gate.budget import Budget
 from interlock.ledger.ledger import Appended, Refused, Row, Write
-from interlock.ledger.step import Draft, Head, Step
+from interlock.ledger.step import MISFITS, Draft, Head, Step
 from interlock.run.closing import (
     budget_left,
     candidates_for,
@@ -36,6 +36,8 @@ PAGE = 100
 AT_ONCE = 32
 """How many listeners are opened at the same time, sharing their flushes."""
 TRIES = 5
+PASSING = frozenset({"ledger.unwritable", "ledger.busy"})
+"""What holds up everything, and passes."""
 
 
 class Dispatcher:
@@ -64,16 +66,19 @@ class Dispatcher:
         try:
             settled = await self._settle(run, listed)
         except InterlockError as error:
-            if error.code.startswith("ledger."):
+            if error.code in PASSING:
                 raise
             self.held_up[run] = error.code
+            return False
+        except MISFITS:
+            self.held_up[run] = "ledger.damaged"
             return False
         self.held_up.pop(run, None)
         return settled
 
     async def _settle(self, run_id: str, listed: str | None) -> bool:
         steps = await self._installation.ledger.read(run_id, 0, TRAIL)
-        run = fold(steps)
+        run = fold(steps, run_id)
         if listed is None:
             listed = await self._decide(run, steps[-1])
             if listed is None:

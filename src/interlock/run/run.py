@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from interlock.errors import InterlockError
 from interlock.event.chain import Place
 from interlock.gate.budget import Budget, Usage
-from interlock.ledger.step import Head, Step
+from interlock.ledger.step import MISFITS, Head, Step
 from interlock.perspective.resolver import Entry
 from interlock.scope.label import Labels
 from interlock.scope.scope import Address, Scope
@@ -253,11 +254,20 @@ _RULES = {
 }
 
 
-def fold(steps: list[Step]) -> Run:
-    """Give the state of a run from its whole trail, the opening step first."""
-    first = steps[0]
-    run = Run.of_opening(first.stream, first.body, first.head, first.fence, first.at)
-    for step in steps[1:]:
-        run.take(step.kind, step.body, step.fence, step.at)
-        run.head = step.head
+def fold(steps: list[Step], stream: str = "run_") -> Run:
+    """Give the state of a run from its whole trail, the opening step first. `stream` is what a trail without any
+    step is called by.
+
+    Raises InterlockError `ledger.damaged`, naming the first step that does not fit.
+    """
+    if not steps:
+        raise InterlockError("ledger.damaged", stream=stream, seq=1)
+    step = first = steps[0]
+    try:
+        run = Run.of_opening(first.stream, first.body, first.head, first.fence, first.at)
+        for step in steps[1:]:
+            run.take(step.kind, step.body, step.fence, step.at)
+            run.head = step.head
+    except (InterlockError, *MISFITS):
+        raise InterlockError("ledger.damaged", stream=step.stream, seq=step.seq) from None
     return run

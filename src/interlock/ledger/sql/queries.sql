@@ -155,6 +155,9 @@ UPDATE owed SET list = ? WHERE run = ? AND list IS NULL;
 -- name: owed_runs
 SELECT run, list FROM owed WHERE run > ? ORDER BY run LIMIT ?;
 
+-- name: owed_of_run
+SELECT list FROM owed WHERE run = ?;
+
 -- name: settle_owed
 DELETE FROM owed WHERE run = ?;
 
