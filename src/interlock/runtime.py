@@ -250,7 +250,7 @@ class Runtime:
 
     async def run(self, run: str) -> Run:
         """Give the state of a run."""
-        return fold(await self._ledger.read(run, 0, TRAIL))
+        return fold(await self._ledger.read(run, 0, TRAIL), run)
 
     # Reading
 
