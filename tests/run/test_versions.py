@@ -6,6 +6,8 @@ import pytest
 
 from interlock.agent.spec import FINAL_ANSWER, Emission
 from interlock.errors import InterlockError
+from interlock.ledger.ledger import Write
+from interlock.ledger.step import Draft
 from interlock.run.dispatcher import Dispatcher
 from interlock.run.publishing import change_agent, change_scope
 from interlock.scope.scope import INSTALLATION, Scope
@@ -277,5 +279,36 @@ def test_what_was_recorded_as_not_started_stays_so_though_the_dispatcher_died_af
             assert await runs_of(runtime, at("b")) == []
             assert await ledger.query("owed_runs", "", 9) == []
             assert len(await trail(runtime, state.task, "event.not_started")) == 1
+
+    play(story())
+
+
+@pytest.mark.rule("AG-5", "EV-5")
+def test_a_paused_listener_is_not_opened_though_another_was_noted_in_between(tmp_path):
+    """Two dispatchers note in one stream at the same time: whoever comes second looks again."""
+
+    async def story():
+        source = spec_of("a", emits=[Emission("heard", "work", ())])
+        specs = [source, spec_of("b", starts_on=["heard"])]
+        async with world(tmp_path, {"*": [{"text": "ok"}]}, specs, listeners_at_once=0) as runtime:
+            state = await go_through(runtime, source.address, until_idle=False)
+            await CHANGES["paused"](runtime)
+            ledger = runtime.installation.ledger
+            read, noted = ledger.read, []
+
+            async def overtaken(stream, *more):
+                steps = await read(stream, *more)
+                if stream == state.task and not noted:
+                    noted.append(stream)
+                    other = Draft("event.not_started", {"cause": "event:of:another"})
+                    await ledger.append((Write(stream, None, (other,)),))
+                return steps
+
+            ledger.read = overtaken
+            await Dispatcher(runtime.installation).sweep()
+            ledger.read = read
+            assert await runs_of(runtime, at("b")) == []
+            told = await trail(runtime, state.task, "event.not_started")
+            assert [body.get("listener") for body in told] == [None, at("b")]
 
     play(story())

@@ -167,22 +167,24 @@ class Dispatcher:
         cause = cause_key(run.id, event.event, delivery.listener)
         if await installation.ledger.query("run_by_cause", cause):
             return True
-        steps = await installation.ledger.read(run.task, 0, TRAIL)
-        if any(step.kind == "event.not_started" and step.body["cause"] == cause for step in steps):
-            return True
-        _, state = await installation.current(delivery.listener)
-        if state == "active":
-            return False
-        body = {
-            "run": run.id,
-            "event": event.event,
-            "listener": delivery.listener,
-            "cause": cause,
-            "reason": replace(delivery, outcome="not_started", state=state).text,
-        }
-        head = steps[-1].head if steps else Head()
-        write = Write(run.task, head, (Draft("event.not_started", body),))
-        return isinstance(await installation.ledger.append((write,)), Appended)
+        while True:
+            steps = await installation.ledger.read(run.task, 0, TRAIL)
+            if any(step.kind == "event.not_started" and step.body["cause"] == cause for step in steps):
+                return True
+            _, state = await installation.current(delivery.listener)
+            if state == "active":
+                return False
+            body = {
+                "run": run.id,
+                "event": event.event,
+                "listener": delivery.listener,
+                "cause": cause,
+                "reason": replace(delivery, outcome="not_started", state=state).text,
+            }
+            write = Write(run.task, steps[-1].head if steps else Head(), (Draft("event.not_started", body),))
+            # A conflict means that another listener of the same task was noted meanwhile: look again.
+            if isinstance(await installation.ledger.append((write,)), Appended):
+                return True
 
 
 def _to_open(form: dict[str, Any]) -> list[tuple[EventInput, Delivery]]:
