@@ -17,7 +17,7 @@ from interlock.gate.verdict import _SEAL, Allow, Ask, Deny, Objection, Verdict
 __all__ = ["decide", "rules_digest"]
 
 FORMAT = 1
-"""Raised whenever a rule comes to judge otherwise, so that a run tells under which rules it was decided."""
+"""Raised whenever a rule comes to judge otherwise, so that the digest of the rule set changes with it."""
 
 
 def decide(proposal: Proposal, run: RunFacts, answers: Sequence[Response] = ()) -> Verdict:

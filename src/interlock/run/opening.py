@@ -1,14 +1,14 @@
 """An opening: the first step of a run, with its task, its place on the chain and its budget (RN-7, RN-8)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from interlock.agent.spec import Spec
 from interlock.event.chain import Place
 from interlock.event.event import EventInput, cause_key
 from interlock.gate.budget import Budget, Usage
-from interlock.ledger.ledger import ContentRow, Row, Write
+from interlock.ledger.ledger import Row, Write
 from interlock.ledger.step import FORMAT, Draft, Head
 from interlock.scope.label import Labels, area_label, join, listed
 from interlock.scope.scope import Address
@@ -64,7 +64,6 @@ class Opening:
     budget: Budget
     body: Mapping[str, Any]
     fence: int = 0
-    contents: tuple[ContentRow, ...] = field(default=())
 
 
 def labels_at_opening(spec: Spec, carried: Labels) -> Labels:

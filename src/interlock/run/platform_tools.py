@@ -7,7 +7,6 @@ shows them alike (CS-6).
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from interlock.gate.tool import FINISH, READ_ARTIFACT, SAVE_ARTIFACT, Tool
 from interlock.scope.label import NO_LABELS
@@ -18,7 +17,6 @@ __all__ = [
     "PLATFORM_TOOLS",
     "READ_ARTIFACT",
     "SAVE_ARTIFACT",
-    "artifact_named",
     "declared_for",
     "handles_of",
 ]
@@ -113,9 +111,3 @@ def handles_of(digest: str) -> Iterator[str]:
     yield first
     for copy in itertools.count(2):
         yield f"{first}-{copy}"
-
-
-def artifact_named(arguments: Any) -> str | None:
-    """Give the name of the artifact that a call's arguments name, if they are well formed."""
-    name = arguments.get("name") if isinstance(arguments, dict) else None
-    return name if isinstance(name, str) else None
