@@ -107,7 +107,7 @@ class Runtime:
             await ledger.close()
             raise
         contents = ContentStore(ledger, keys, ObjectFolder(home / "objects", reach), settings.inline_bytes)
-        models = models or Models(settings.models, folder, environment)
+        models = models or Models(settings.models, folder, environment, settings.sizes.answer)
         installation = Installation(
             ledger, contents, settings, clock, loaded.tools, models, loaded.functions, environment, reach
         )

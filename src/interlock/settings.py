@@ -61,7 +61,7 @@ class Sizes:
     """The largest size of each thing that comes in, in bytes (BI-2).
 
     spec: a spec or the settings. brief: what a person opens a run with. artifact: the content of one.
-    arguments: those of one call. answer: one of a model. result: one of a tool.
+    arguments: those of one call. answer: one of a model, with all that it comes in. result: one of a tool.
     shown: how much of a result or an artifact enters a prompt at once; the rest is read on request.
     text: each text about what was not done. summary: a closing answer.
     artifacts_per_run: how many artifacts a finish may publish.
@@ -88,7 +88,7 @@ class Settings:
     chain_limit: the hop at which a chain of events stops (EV-6).
     lease_ms: how long a worker that stopped sounding keeps a run.
     corrections: how often a model is told about a mistake before its run ends (BI-3).
-    listeners_at_once: listeners opened in the closing transaction itself; the rest go through the outbox.
+    listeners_at_once: up to so many listeners are opened in the closing transaction; more all go through the outbox.
     loops_named, loop_edges: the bounds of the search for loops (LP-2).
     inline_bytes: content up to this size lies in the database, larger content in the object store.
     synchronous: `FULL` survives the loss of power, `NORMAL` the end of the process alone.

@@ -13,7 +13,9 @@ from interlock.connector.model.model import ModelFailure
 from interlock.connector.model.provider import ProviderModel
 from interlock.connector.model.scripted import ScriptedModel
 from interlock.errors import InterlockError
-from interlock.settings import ModelChoice
+from interlock.modules import Loaded
+from interlock.runtime import Runtime
+from interlock.settings import ModelChoice, Settings, Sizes
 from interlock.testing import ProviderServer, Reply
 from tests.connector.provider_world import Seen, request
 
@@ -56,6 +58,19 @@ def test_the_limit_on_answers_is_the_one_that_is_set(folder: Path) -> None:
         model = Models({"default": choice}, folder, {}, answer_limit=4000).open("default")
         with pytest.raises(ModelFailure) as caught:
             asyncio.run(model.ask(request(), Seen()))
+    assert "4000 bytes" in caught.value.detail
+
+
+@pytest.mark.rule("BI-2")
+def test_an_installation_s_models_take_answers_up_to_its_setting(folder: Path) -> None:
+    async def asked(url: str) -> None:
+        choice = ModelChoice("openai", "gpt-4o", base_url=url)
+        settings = Settings(models={"default": choice}, sizes=Sizes(answer=4000))
+        async with await Runtime.open(folder, settings=settings, loaded=Loaded()) as runtime:
+            await runtime.installation.models.open("default").ask(request(), Seen())
+
+    with ProviderServer([Reply("x" * 5000)]) as server, pytest.raises(ModelFailure) as caught:
+        asyncio.run(asked(server.openai_url))
     assert "4000 bytes" in caught.value.detail
 
 
