@@ -76,7 +76,9 @@ def encode_foreign(value: Any) -> bytes:
     data = encode(value)
     level = [value]
     for _ in range(DEPTH + 1):
-        level = [inner for outer in level if isinstance(outer, dict | list | tuple) for inner in _inside(outer)]
+        level = [
+            inner for outer in level if isinstance(outer, dict | list | tuple) for inner in _inside(outer)
+        ]
         if not level:
             return data
     raise RecursionError(f"more than {DEPTH} levels")

@@ -195,7 +195,7 @@ class Runtime:
             worker.taker() if worker else Taker(),
         )
         outcome = await installation.ledger.append(
-            (opening.write,), guards=opening.guards, contents=(row,) if row else (), durable=worker is None
+            opening.writes, guards=opening.guards, contents=(row,) if row else (), durable=worker is None
         )
         if not isinstance(outcome, Appended):
             raise InterlockError("run.not_opened", agent=agent, why=type(outcome).__name__)
@@ -220,7 +220,8 @@ class Runtime:
         if status != OPEN:
             raise InterlockError("run.closed_already", run=name, status=Text(f"trail.closed_{status}"))
         signal = new_id("signal", self.installation.clock)
-        await self._ledger.append((), rows=(Row("insert_signal", (name, signal, "cancel", by)),))
+        told = Row("insert_signal", (name, signal, "cancel", by))
+        await self._ledger.append((), rows=(told, Row("wake_run", (name,))))
 
     async def find_run(self, start: str) -> str:
         """Give the id of the one run whose id begins so; for the address of an agent, its latest run.

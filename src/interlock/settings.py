@@ -10,6 +10,7 @@ from typing import Literal
 from interlock.gate.budget import Budget
 from interlock.gate.policy import Policy
 from interlock.scope.label import DeclaredLabel, Vocabulary
+from interlock.scope.scope import Scope
 
 __all__ = ["ModelChoice", "Policy", "SecretGrant", "Settings", "Sizes"]
 
@@ -88,6 +89,11 @@ class Settings:
     chain_limit: the hop at which a chain of events stops (EV-6).
     lease_ms: how long a worker that stopped sounding keeps a run.
     corrections: how often a model is told about a mistake before its run ends (BI-3).
+    acknowledge_ms: within which time the receiver of a hand-off must take it; then people have the task (MS-7).
+    reply_ms: how long a run waits for the reply to a request at most; answer_ms: for a person's answer.
+    action_wait_ms: how long a run waits for the result of an action that another run is doing.
+    retries: how often work that somebody sent is tried again when its run failed.
+    report_words: how many words a report may have; more goes as an artifact (RS-1).
     listeners_at_once: up to so many listeners are opened in the closing transaction; more all go through the outbox.
     loops_named, loop_edges: the bounds of the search for loops (LP-2).
     inline_bytes: content up to this size lies in the database, larger content in the object store.
@@ -101,12 +107,19 @@ class Settings:
     labels: the labels that are declared, with their receivers and the role that may release them.
     secrets: by name, the environment variable that holds it and the tools that may use it.
     policies: rules of the installation's own, which ask or deny.
+    people: by name, the roles that a person has, each with the scopes in which; without any, everybody has all.
     modules: Python files or modules that declare tools and function bodies.
     """
 
     chain_limit: int = 8
     lease_ms: int = 30_000
     corrections: int = 3
+    acknowledge_ms: int = 30_000
+    reply_ms: int = 3_600_000
+    answer_ms: int = 86_400_000
+    action_wait_ms: int = 30_000
+    retries: int = 1
+    report_words: int = 200
     listeners_at_once: int = 16
     loops_named: int = 10
     loop_edges: int = 200_000
@@ -123,7 +136,15 @@ class Settings:
     labels: Mapping[str, DeclaredLabel] = field(default_factory=dict)
     secrets: Mapping[str, SecretGrant] = field(default_factory=dict)
     policies: tuple[Policy, ...] = ()
+    people: Mapping[str, Mapping[str, tuple[Scope, ...]]] = field(default_factory=dict)
     modules: tuple[str, ...] = ()
+
+    def has_role(self, person: str, role: str, scope: Scope) -> bool:
+        """Tell whether a person has a role in a scope. Where the settings name no people, whoever may open the
+        installation's folder has all roles."""
+        if not self.people:
+            return True
+        return any(place.reaches(scope) for place in self.people.get(person, {}).get(role, ()))
 
     @property
     def vocabulary(self) -> Vocabulary:

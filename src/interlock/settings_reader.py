@@ -22,7 +22,14 @@ from interlock.settings import ModelChoice, Policy, SecretGrant, Settings, Sizes
 __all__ = ["ROLES", "SETTINGS_KEYS", "read_settings"]
 
 SETTINGS_BYTES = Sizes().spec
-RENAMED = {"lease_ms": "lease", "inline_bytes": "inline"}
+RENAMED = {
+    "lease_ms": "lease",
+    "acknowledge_ms": "acknowledge",
+    "reply_ms": "reply",
+    "answer_ms": "answer",
+    "action_wait_ms": "action_wait",
+    "inline_bytes": "inline",
+}
 SETTINGS_KEYS = tuple(RENAMED.get(item.name, item.name) for item in fields(Settings))
 MODEL_KEYS = tuple({"timeout_ms": "timeout"}.get(item.name, item.name) for item in fields(ModelChoice))
 COUNTED = ("artifacts_per_run", "calls_per_answer")
@@ -64,6 +71,12 @@ def _settings(form: Form) -> Settings:
         chain_limit=form.at("chain_limit").whole(usual.chain_limit, 1, 1000),
         lease_ms=form.at("lease").amount(milliseconds_in, "time", usual.lease_ms, 1000),
         corrections=form.at("corrections").whole(usual.corrections, 0, 100),
+        acknowledge_ms=form.at("acknowledge").amount(milliseconds_in, "time", usual.acknowledge_ms, 1000),
+        reply_ms=form.at("reply").amount(milliseconds_in, "time", usual.reply_ms, 1000),
+        answer_ms=form.at("answer").amount(milliseconds_in, "time", usual.answer_ms, 1000),
+        action_wait_ms=form.at("action_wait").amount(milliseconds_in, "time", usual.action_wait_ms, 0),
+        retries=form.at("retries").whole(usual.retries, 0, 100),
+        report_words=form.at("report_words").whole(usual.report_words, 1, 100_000),
         listeners_at_once=form.at("listeners_at_once").whole(usual.listeners_at_once, 0, 10_000),
         loops_named=form.at("loops_named").whole(usual.loops_named, 1, 10_000),
         loop_edges=form.at("loop_edges").whole(usual.loop_edges, 1),
@@ -78,6 +91,7 @@ def _settings(form: Form) -> Settings:
         labels=_named(form.at("labels"), DECLARED, "label_name", _label),
         secrets=_named(form.at("secrets"), WORD, "secret_name", _secret),
         policies=_policies(form.at("policies")),
+        people=_people(form.at("people")),
         modules=form.at("modules").unique(lambda item: item.matching(MODULE, "module"), single=True),
     )
 
@@ -184,6 +198,18 @@ def _secret(_name: str, form: Form) -> SecretGrant | None:
         return None
     tools = form.at("tools").unique(lambda item: item.matching(TOOL, "tool"), single=True)
     return SecretGrant(_variable(form.at("variable")) or "", tools)
+
+
+def _people(form: Form) -> dict[str, dict[str, tuple[Scope, ...]]]:
+    found: dict[str, dict[str, tuple[Scope, ...]]] = {}
+    for name, person in form.entries():
+        if person.fields(ROLES):
+            found[name] = {
+                role: scopes
+                for role in ROLES
+                if (scopes := person.at(role).unique(lambda item: item.made(Scope, "scope"), single=True))
+            }
+    return found
 
 
 def _policies(form: Form) -> tuple[Policy, ...]:

@@ -124,7 +124,14 @@ async def whole_run(ledger: SqliteLedger, run: str) -> None:
     """A run from its opening to its closing, with its task and an artifact."""
     task = run.replace("run_", "task_")
     await queue(ledger, run)
-    await write(ledger, task, note(1))
+    opened = {
+        "task": task,
+        "owner": "triage@acme/platform",
+        "run": run,
+        "scope": "acme/platform",
+        "by": {"kind": "person"},
+    }
+    await write(ledger, task, Draft("task.opened", opened), note(1))
     claimed = (await ledger.claim("worker", 1, LEASE))[0]
     assert claimed.run == run
     artifact = {"name": "cause", "digest": "ab" * 32, "size": 3, "media": "text/plain", "labels": ["pii"]}

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from interlock.agent.spec import Emission, Spec, Trigger
 from interlock.connector.tool import BoundTool, tool
 from interlock.ledger.step import Step
+from interlock.run.human_queue import HumanQueue
 from interlock.run.run import Run
 from interlock.runtime import Runtime
 from interlock.scope.scope import Address, Scope
@@ -102,6 +103,12 @@ async def go_through(
         name = await runtime.open_run(Address(agent), "maria", brief, worker=worker, **more)
         await (worker.idle() if until_idle else worker.finished(name))
     return await runtime.run(name)
+
+
+async def asked_in(runtime: Runtime, run: str) -> list[tuple[Any, ...]]:
+    """Give what a run asked people and nobody has answered, as kind and shown form."""
+    items = await HumanQueue(runtime.installation).items()
+    return [(item.kind, item.form) for item in items if item.run == run]
 
 
 async def trail(runtime: Runtime, run: str, kind: str | None = None) -> list[dict[str, Any]]:

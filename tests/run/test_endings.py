@@ -39,7 +39,7 @@ def tools_of(calls):
 ENDINGS = {
     "finished": ([LOOK, {"finish": {"summary": "s", "artifacts": {"report": "r"}}}], {}, None),
     "failed": ([LOOK, {"fail": {"code": "rejected"}}], {}, "run.model_failed"),
-    "refused": ([{"call": "inbox"}, {"call": "write", "with": {"to": "x@example.org"}}], {}, "gate.untraced"),
+    "refused": ([{"call": "nothing"}] * 4, {}, "run.gave_up"),
     "exhausted": ([LOOK, LOOK, LOOK], {"limits": Budget(tool_calls=2)}, "gate.over_tool_calls"),
 }
 

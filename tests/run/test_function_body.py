@@ -12,6 +12,7 @@ from tests.run.scene import (
     STEERED,
     Calls,
     JumpingClock,
+    asked_in,
     at,
     drain,
     go_through,
@@ -247,7 +248,9 @@ def test_a_function_obeys_the_same_gate_barrier_and_taint(tmp_path):
                 ("look", "gate.denied"),
                 ("nothing", "gate.denied"),
             ]
-            assert (state.status, state.reason["id"]) == ("refused", "gate.untraced")
+            assert state.status == "open"
+            ((kind, form),) = await asked_in(runtime, state.id)
+            assert (kind, form["tool"]) == ("approval", "write")
             assert calls.of("write") == 0
             assert state.labels == {"area:acme/platform", "untrusted"}
 

@@ -36,7 +36,11 @@ SPEC_KEYS = (
     "adds_labels",
 )
 SPEC_BYTES = Sizes().spec
-LATER_TRIGGERS = frozenset({"message", "schedule", "connector"})
+LATER_TRIGGERS = frozenset({"schedule", "connector"})
+MESSAGES = ("request", "question", "status")
+"""The types of messages that may start an agent; the others close or answer something."""
+PEOPLE = "people"
+"""The name of every human queue."""
 
 TOOL = re.compile(r"[a-z0-9_-]{1,63}\Z", re.ASCII)
 EVENT = re.compile(r"(?=.{1,128}\Z)[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9][a-z0-9_-]*)*\Z", re.ASCII)
@@ -74,6 +78,8 @@ def form_of(spec: Spec) -> dict[str, Any]:
     The digest of a function's code is no part of it: whoever publishes takes that from the code.
     """
     form = {**spec.as_dict(), "limits": form_of_budget(spec.limits)}
+    accepts = form.pop("accepts")
+    form["starts_on"] += [{"message": accepts}] if accepts else []
     del form["code_digest"]
     return form
 
@@ -83,7 +89,7 @@ def _spec(form: Form) -> Spec:
     if not form.fields(SPEC_KEYS, ("name", "scope")):
         report.refuse("spec.invalid")
     spec = Spec(
-        name=form.at("name").matching(NAME, "name") or "",
+        name=_name(form.at("name")),
         scope=form.at("scope").made(Scope, "scope") or INSTALLATION,
         instructions=form.at("instructions").text(),
         function=form.at("function").matching(FUNCTION, "function"),
@@ -95,11 +101,42 @@ def _spec(form: Form) -> Spec:
         sends_to=form.at("sends_to").unique(lambda item: item.made(Address, "address")),
         hands_to=form.at("hands_to").unique(lambda item: item.made(Address, "address")),
         adds_labels=form.at("adds_labels").unique(_label),
+        accepts=_accepted(form.at("starts_on")),
     )
     _check_body(form)
     if report:
         report.refuse("spec.invalid")
     return spec
+
+
+def _name(form: Form) -> str:
+    name = form.matching(NAME, "name") or ""
+    if name == PEOPLE:
+        form.refuse("spec.reserved_name", value=name)
+    return name
+
+
+def _accepted(form: Form) -> tuple[str, ...]:
+    found: list[str] = []
+    if not isinstance(form.value, list | tuple):
+        return ()  # told by the triggers already
+    for item in (Form(value, form.report, (*form.path, index)) for index, value in enumerate(form.value)):
+        if (
+            isinstance(item.value, Mapping)
+            and "message" in item.value
+            and item.fields(("message",), ("message",))
+        ):
+            found += [
+                kind for kind in item.at("message").unique(_message_type, single=True) if kind not in found
+            ]
+    return tuple(sorted(found, key=MESSAGES.index))
+
+
+def _message_type(item: Form) -> str | None:
+    if isinstance(item.value, str) and item.value in MESSAGES:
+        return item.value
+    item.refuse("spec.message_type", value=shown(item.value), known=list(MESSAGES))
+    return None
 
 
 def _check_body(form: Form) -> None:
@@ -145,6 +182,8 @@ def _triggers(form: Form) -> tuple[Trigger, ...]:
     for item in form.items():
         if isinstance(item.value, Mapping) and (later := sorted(LATER_TRIGGERS & set(item.value))):
             item.at(later[0]).refuse("spec.unsupported_trigger", at_key=True, value=later[0])
+        elif isinstance(item.value, Mapping) and "message" in item.value:
+            continue
         elif item.fields(("event", "from"), ("event",)):
             event = _event(item.at("event"), found)
             heard_from = _scopes(item.at("from"))

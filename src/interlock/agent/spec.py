@@ -35,6 +35,9 @@ class Emission:
 class Spec:
     """What an agent is. `function` (`module:name`) or `instructions` says which of the two bodies it has.
 
+    `accepts` are the types of messages that start the agent, `sends_to` whom it may message and delegate to, `hands_to`
+    whom it may hand tasks to.
+
     Two specs that say the same are equal and have the same digest. Reading one from YAML or from Python
     values is `interlock.agent.reader`.
     """
@@ -52,6 +55,7 @@ class Spec:
     sends_to: tuple[Address, ...] = ()
     hands_to: tuple[Address, ...] = ()
     adds_labels: tuple[str, ...] = ()
+    accepts: tuple[str, ...] = ()
 
     @property
     def address(self) -> Address:
@@ -90,6 +94,7 @@ class Spec:
             "sends_to": [str(item) for item in self.sends_to],
             "hands_to": [str(item) for item in self.hands_to],
             "adds_labels": list(self.adds_labels),
+            "accepts": list(self.accepts),
         }
 
     @classmethod
@@ -120,6 +125,7 @@ class Spec:
             sends_to=tuple(Address(item) for item in form["sends_to"]),
             hands_to=tuple(Address(item) for item in form["hands_to"]),
             adds_labels=tuple(form["adds_labels"]),
+            accepts=tuple(form.get("accepts", ())),
         )
 
     @property

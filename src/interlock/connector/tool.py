@@ -15,6 +15,10 @@ from interlock.scope.scope import NAME, Scope
 __all__ = ["BoundTool", "ToolCall", "Toolbox", "tool"]
 
 
+class NotDone(Exception):
+    """SHIM"""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """What a tool may know of the call it serves; a tool takes it as its first parameter if it wants it.
@@ -26,6 +30,7 @@ class ToolCall:
     agent: str
     task: str
     deadline: int
+    idempotency_key: str = ""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -106,6 +111,8 @@ def _bind(function: Callable[..., Awaitable[Any]], declared: dict[str, Any]) -> 
             destination=Scope(destination) if destination is not None else None,
             secrets=tuple(declared.get("secrets", ())),
             timeout_ms=timeout_ms,
+            key=declared.get("key"),
+            takes_key=declared.get("takes_key", False),
         ),
         function,
         wants_call,
@@ -148,7 +155,9 @@ def _schema(function: Callable[..., Any], name: str, wants_call: bool) -> dict[s
     try:
         schema = _without_call(function) if wants_call else _schema_of(function)
     except (PydanticUserError, NameError, TypeError) as error:
-        raise InterlockError("tool.no_schema", tool=name, why=Text("tool.why_annotation", error=str(error))) from None
+        raise InterlockError(
+            "tool.no_schema", tool=name, why=Text("tool.why_annotation", error=str(error))
+        ) from None
     if schema.get("type") != "object":
         raise InterlockError("tool.no_schema", tool=name, why=Text("tool.why_variadic"))
     return schema

@@ -6,7 +6,7 @@ Design", 2025), read from what entered the run rather than from an interpreter. 
 values apart, so a steering argument is best an identifier and not a flag.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
@@ -21,13 +21,14 @@ Leaf = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value came from: a signed-in person's `brief`, or a trusted field of a tool's `result`.
+    """Where a value came from: a signed-in person's `brief`, what an agent `passed_on` of one, or a trusted field of a
+    tool's `result`.
 
     path: the field, as `leaves_of` writes it; empty for a value that stands alone.
-    tool, call_id: the call whose result it was; empty for a brief.
+    tool, call_id: the call whose result it was; empty for the others.
     """
 
-    kind: Literal["brief", "result"]
+    kind: Literal["brief", "passed_on", "result"]
     path: str = ""
     tool: str = ""
     call_id: str = ""
@@ -68,6 +69,11 @@ class Origins:
             for path, leaf in leaves_of(result)
             if UNTRUSTED not in tool.labels_at(path)
         )
+
+    @classmethod
+    def passed_on(cls, said: Any, places: Set[str]) -> "Origins":
+        """Take in what another agent wrote: only the values at `places`, which its own run traced."""
+        return cls._of((leaf, Origin("passed_on", path)) for path, leaf in leaves_of(said) if path in places)
 
     @classmethod
     def _of(cls, found: Iterable[tuple[Any, Origin]]) -> "Origins":

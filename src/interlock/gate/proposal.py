@@ -85,6 +85,16 @@ class Contract:
 
 
 @dataclass(frozen=True, slots=True)
+class ActionFacts:
+    """What the ledger says of an action that a call would do again."""
+
+    state: str
+    same: bool
+    by_run: str
+    mine: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RunFacts:
     """What the Gate knows of the run that proposes.
 
@@ -109,6 +119,7 @@ class RunFacts:
     policies: tuple[Policy, ...] = ()
     origins: Origins | Callable[[], Origins] = NO_ORIGINS
     arguments_limit: int = ARGUMENTS_LIMIT
+    action: ActionFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

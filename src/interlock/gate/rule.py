@@ -38,7 +38,21 @@ def _grant(proposal: Proposal, run: RunFacts) -> Ruling:
         return Deny("grant", Text("gate.not_granted", tool=tool.name, granted=_named(run.granted)))
     if tool.effect not in EFFECTS:
         return Deny("grant", Text("gate.unclassified", tool=tool.name))
+    if tool.recipients is not None and proposal.unreadable is None:
+        return _recipient(tool, proposal.arguments)
     return ()
+
+
+def _recipient(tool: Tool, arguments: Any) -> Ruling:
+    """Only whom the version declares is written to; arguments that name nobody are the next rule's matter."""
+    to = arguments.get("to") if isinstance(arguments, dict) else None
+    declared = tool.recipients or frozenset()
+    if not isinstance(to, str) or to in declared:
+        return ()
+    text = Text("gate.not_a_recipient", tool=tool.name, declared=_named(declared))
+    return Deny(
+        "grant", text, (Text("gate.not_a_recipient.told", value=to[:NAME_QUOTED], declared=_named(declared)),)
+    )
 
 
 def _unknown(proposal: Proposal, run: RunFacts) -> Deny:

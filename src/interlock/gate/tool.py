@@ -12,11 +12,17 @@ from interlock.scope.label import NO_LABELS, UNTRUSTED, Labels
 from interlock.scope.scope import Scope
 
 __all__ = [
+    "ASK",
+    "DECIDE",
+    "DELEGATE",
     "EFFECTS",
     "FINISH",
+    "HAND_OVER",
     "PLATFORM_NAMES",
     "READ_ARTIFACT",
+    "REPORT",
     "SAVE_ARTIFACT",
+    "SEND",
     "Effect",
     "Tool",
     "fixed_by",
@@ -29,7 +35,10 @@ EFFECTS: tuple[Effect, ...] = get_args(Effect)
 FINISH = "finish"
 READ_ARTIFACT = "read_artifact"
 SAVE_ARTIFACT = "save_artifact"
-PLATFORM_NAMES = frozenset({FINISH, READ_ARTIFACT, SAVE_ARTIFACT})
+SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE = "send", "ask", "delegate", "report", "hand_over", "decide"
+PLATFORM_NAMES = frozenset(
+    {FINISH, READ_ARTIFACT, SAVE_ARTIFACT, SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE}
+)
 """The names of the platform's own tools, which no other tool may bear."""
 
 PATH_SIGNS = frozenset(".[]")
@@ -50,8 +59,8 @@ class Tool:
     destination: the scope into which it moves data, when it does.
     secrets: names of the secrets it needs; resolved only after an allow, inside the connector.
     timeout_ms: how long one call may take.
-    platform: whether it is one of the platform's own (`read_artifact`, `save_artifact`, `finish`), whose
-        effect stays in the ledger, where labels travel with the data. Every agent has these, a contract does
+    recipients: the addresses that its argument `to` may name; None where it sends to nobody.
+    platform: whether it is one of the platform's own (`read_artifact`, `send`, `finish`…), whose effect stays in the ledger, where labels travel with the data. Every agent has these, a contract does
         not narrow them, and they never ask because of `untrusted`. No declaration from outside can set it.
     """
 
@@ -66,6 +75,9 @@ class Tool:
     destination: Scope | None = None
     secrets: tuple[str, ...] = ()
     timeout_ms: int = 60_000
+    key: str | None = None
+    takes_key: bool = False
+    recipients: frozenset[str] | None = None
     platform: bool = False
 
     def labels_at(self, path: str) -> Labels:

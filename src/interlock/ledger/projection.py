@@ -12,13 +12,16 @@ from interlock.ledger.ledger import Row
 
 __all__ = ["PROJECTED", "PROJECTING", "project"]
 
-PROJECTED = ("run", "task", "artifact", "agent", "version", "listening", "stopped")
+PROJECTED = (
+    *("run", "task", "artifact", "agent", "version", "listening", "stopped"),
+    *("message", "question", "decision", "action"),
+)
 """The tables that hold nothing but projections (`stream`, the heads, is checked step by step)."""
 
 Body = dict[str, Any]
 
 
-def _run_opened(stream: str, at: int, body: Body) -> Iterator[Row]:
+def _run_opened(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
     task, place = body["task"], body.get("chain")
     opener = body["opened_by"]
     yield Row(
@@ -36,16 +39,15 @@ def _run_opened(stream: str, at: int, body: Body) -> Iterator[Row]:
             opener.get("cause"),
         ),
     )
-    yield Row("insert_task", (task["id"], task["root"], task.get("parent"), body["agent"], stream))
 
 
-def _run_closed(stream: str, at: int, body: Body) -> Iterator[Row]:
+def _run_closed(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
     yield Row("close_run", (body["status"], stream))
     for item in body.get("artifacts", ()):
         yield _artifact(stream, item)
 
 
-def _artifact_saved(stream: str, at: int, body: Body) -> Iterator[Row]:
+def _artifact_saved(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
     yield _artifact(stream, body)
 
 
@@ -54,7 +56,7 @@ def _artifact(run: str, item: Body) -> Row:
     return Row("insert_artifact", (run, item["name"], item["digest"], item["size"], item["media"], labels))
 
 
-def _version_published(stream: str, at: int, body: Body) -> Iterator[Row]:
+def _version_published(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
     agent, wiring = body["agent"], body["wiring"]
     number = body["number"]
     yield Row("insert_version", (agent, number, body["version_digest"], body["spec"], body["author"], at))
@@ -64,22 +66,99 @@ def _version_published(stream: str, at: int, body: Body) -> Iterator[Row]:
         yield Row("insert_listening", (trigger["event"], agent))
 
 
-def _agent_state(state: str) -> Callable[[str, int, Body], Iterator[Row]]:
-    def rows(stream: str, at: int, body: Body) -> Iterator[Row]:
+def _agent_state(state: str) -> "Rule":
+    def rows(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
         yield Row("set_agent_state", (state, body["agent"]))
 
     return rows
 
 
-def _scope_stopped(stream: str, at: int, body: Body) -> Iterator[Row]:
+def _scope_stopped(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
     yield Row("stop_scope", (body["scope"],))
 
 
-def _scope_resumed(stream: str, at: int, body: Body) -> Iterator[Row]:
+def _scope_resumed(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
     yield Row("resume_scope", (body["scope"],))
 
 
-_RULES: dict[str, Callable[[str, int, Body], Iterator[Row]]] = {
+# The exchange of a root task; the stream's name is the root task's.
+
+
+def _task_opened(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    yield Row("insert_task", (body["task"], stream, body.get("parent"), body["run"], body["owner"]))
+
+
+def _task_handed_over(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    yield Row("move_owner", (body["to"], body["epoch"], body["hand_off"], body["task"]))
+
+
+def _task_acknowledged(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    yield Row("acknowledge", (body["task"],))
+
+
+def _task_moved(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    yield Row("move_owner", (body["owner"], body["epoch"], None, body["task"]))
+
+
+def _task_closed(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    yield Row("close_task", (body["status"], body["task"]))
+
+
+def _message_sent(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    sender, recipient, run = body["from"], body["to"], body.get("run")
+    key = (body["message"], stream, body["task"], seq)
+    yield Row(
+        "insert_message",
+        (*key, body["type"], sender, recipient, run, body.get("run_to"), body.get("reply_to")),
+    )
+
+
+def _message_taken(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    yield Row("take_message", (body["run"], body["message"]))
+
+
+def _message_undelivered(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    yield Row("bury_message", (body["message"],))
+
+
+def _question_asked(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    whose = (body["question"], stream, body["task"], body["run"], body.get("call", ""))
+    yield Row("insert_question", (*whose, body["kind"], body["scope"], body["form"], body["due_at"]))
+
+
+def _question_answered(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    yield Row("answer_question", (body["outcome"], body.get("by"), body.get("said"), body["question"]))
+
+
+def _decision_recorded(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    labels = ",".join(body["labels"])
+    whole = (body["decision"], body["revision"], body["content"], body["run"], labels)
+    yield Row("insert_decision", (stream, body["topic"], *whole))
+
+
+# The stream of an action.
+
+
+def _action_claimed(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    holder = (body["task"], body["run"], body["call"], body["attempt"], body["deadline"])
+    if seq == 1:
+        about = (stream, body["tool"], body["key"], body["identity"], body["arguments"])
+        yield Row("claim_action", (*about, *holder))
+    else:
+        yield Row("claim_action_anew", (body["arguments"], *holder, stream))
+
+
+def _action_settled(state: str) -> "Rule":
+    def rows(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+        labels = ",".join(body.get("labels", ()))
+        yield Row("settle_action", (state, body.get("result"), labels, stream))
+
+    return rows
+
+
+Rule = Callable[[str, int, int, Body], Iterator[Row]]
+
+_RULES: dict[str, Rule] = {
     "run.opened": _run_opened,
     "run.closed": _run_closed,
     "artifact.saved": _artifact_saved,
@@ -89,13 +168,29 @@ _RULES: dict[str, Callable[[str, int, Body], Iterator[Row]]] = {
     "agent.retired": _agent_state("retired"),
     "scope.stopped": _scope_stopped,
     "scope.resumed": _scope_resumed,
+    "task.opened": _task_opened,
+    "task.handed_over": _task_handed_over,
+    "task.acknowledged": _task_acknowledged,
+    "task.queued": _task_moved,
+    "task.taken": _task_moved,
+    "task.closed": _task_closed,
+    "message.sent": _message_sent,
+    "message.taken": _message_taken,
+    "message.undelivered": _message_undelivered,
+    "question.asked": _question_asked,
+    "question.answered": _question_answered,
+    "decision.recorded": _decision_recorded,
+    "action.claimed": _action_claimed,
+    "action.done": _action_settled("done"),
+    "action.failed": _action_settled("failed"),
+    "action.in_doubt": _action_settled("in_doubt"),
 }
 
 PROJECTING = frozenset(_RULES)
 """The kinds of steps that project anything."""
 
 
-def project(stream: str, kind: str, at: int, body: Body) -> Iterator[Row]:
+def project(stream: str, seq: int, kind: str, at: int, body: Body) -> Iterator[Row]:
     """Give the statements that follow from one step; none for a kind that projects nothing."""
     rule = _RULES.get(kind)
-    return rule(stream, at, body) if rule else iter(())
+    return rule(stream, seq, at, body) if rule else iter(())

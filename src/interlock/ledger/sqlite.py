@@ -44,6 +44,10 @@ BUSY_PAUSE = 0.005
 
 _CONSTRAINTS: dict[str, Outcome] = {
     "UNIQUE constraint failed: run.cause": Refused("already_opened"),
+    "UNIQUE constraint failed: message.reply_to": Refused("already_replied"),
+    "UNIQUE constraint failed: action.id": Refused("duplicate_action"),
+    "UNIQUE constraint failed: decision.root, decision.topic": Refused("already_decided"),
+    "UNIQUE constraint failed: task.id": Refused("task_known"),
     "CHECK constraint failed: over_budget": Refused("over_budget"),
     "UNIQUE constraint failed: version.agent, version.number": Conflict(),
     "conflict": Conflict(),
@@ -57,7 +61,9 @@ def connect(path: Path, synchronous: str = "FULL", read_only: bool = False) -> a
     try:
         with _one_at_a_time(path.parent):
             if not read_only:
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the log beside it gets the same rights
+                os.close(
+                    os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+                )  # the log beside it gets the same rights
             db = apsw.Connection(str(path), flags=flags)
             db.set_busy_timeout(int(BUSY_SECONDS * 1000))
             if not read_only:
@@ -212,18 +218,19 @@ class SqliteLedger:
         stream, fence = write.stream, write.fence
         seq, digest = write.after if write.after is not None else self._head(stream)
         steps = []
+        projected: list[Row] = []
         for kind, body, when in write.drafts:
             seq, previous, encoded = seq + 1, digest, canonical.encode(body)
             when = at if when is None else when
             digest = link(stream, seq, kind, when, fence, encoded, previous)
             steps.append((stream, seq, kind, when, fence, encoded.decode(), previous, digest))
+            if kind in projection.PROJECTING:
+                projected += projection.project(stream, seq, kind, when, body)
         if not steps:
             return Head(seq, digest)
         self._db.executemany(self._insert_step, steps)
         self._db.execute(self._move_head, (stream, seq, digest))
-        for kind, body, when in write.drafts:
-            if kind in projection.PROJECTING:
-                self._execute_rows(projection.project(stream, kind, at if when is None else when, body))
+        self._execute_rows(projected)
         return Head(seq, digest)
 
     def _execute_rows(self, rows: Iterable[Row]) -> None:

@@ -34,7 +34,11 @@ FROM step WHERE rowid IN (SELECT rowid FROM step WHERE stream = CAST(? AS TEXT))
 """By their places in the table, so that each column comes from the step itself and none from the index."""
 SUBJECT = {
     "run": "id",
-    "task": "run",
+    "task": "root",
+    "message": "root",
+    "question": "root",
+    "decision": "root",
+    "action": "id",
     "artifact": "run",
     "agent": "address",
     "version": "agent",
@@ -164,7 +168,7 @@ class Verification:
 
     def _project(self, chain: "Chain") -> Finding | None:
         try:
-            for row in projection.project(chain.stream, chain.kind, chain.at, chain.body):
+            for row in projection.project(chain.stream, chain.seq, chain.kind, chain.at, chain.body):
                 self._rebuilt.execute(self._sql[row.query], row.values)
         except (*MISFITS, apsw.Error) as error:
             return Finding("malformed", chain.stream, chain.seq, f"{type(error).__name__}: {error}")

@@ -9,7 +9,7 @@ from interlock import canonical
 from interlock.agent.spec import FINAL_ANSWER, Spec
 from interlock.catalogue import say
 from interlock.connector.model.model import Message, Request, ToolOffer
-from interlock.event.event import EventInput
+from interlock.event.event import EventInput, Exposed
 from interlock.gate.tool import Tool
 from interlock.ledger.content_store import ContentStore
 from interlock.perspective.answer import load_answer
@@ -24,7 +24,7 @@ BEGINNING = 2000
 class Entry:
     """Something the agent said or was told, by reference.
 
-    kind: `answer` (a model's), `result` (a tool's), `artifact` (the text of one, or a slice of it from
+    kind: `heard` (a message or a decision that came unasked), `answer` (a model's), `result` (a tool's), `artifact` (the text of one, or a slice of it from
     character `start` to `end` of `total`), `told` (words about a call that was not made), `note` (words
     about an answer without a call). `content` is a digest; `text` a `Text` of the catalogue; `handle` that of a
     result too large to be shown.
@@ -41,11 +41,16 @@ class Entry:
     handle: str = ""
 
 
-def instructions_of(spec: Spec, by_event: bool, language: str) -> str:
-    """Give an agent's instructions with what the platform adds: how to finish, and what an event's input is."""
+def instructions_of(spec: Spec, kind: str, words: int, language: str) -> str:
+    """Give an agent's instructions with what the platform adds: how to finish, and what its input is. `kind` is what
+    opened the run; `words` is how many a report may have (MS-12)."""
     parts = [spec.instructions.strip()]
-    if by_event:
+    if kind == "event":
         parts.append(say("prompt.input_names_artifacts", language))
+    elif kind == "request":
+        parts.append(say("prompt.report_terms", language, words=words))
+    elif kind in {"hand_off", "question", "status"}:
+        parts.append(say(f"prompt.by_{kind}", language))
     exposed = sorted(spec.exposed - {FINAL_ANSWER})
     parts.append(
         say("prompt.finish_with", language, names=exposed) if exposed else say("prompt.finish", language)
@@ -82,6 +87,8 @@ class Resolver:
         )
 
     async def _opening(self, opening: dict[str, Any]) -> str:
+        if "given" in opening:
+            return await self._given(opening)
         if "event" in opening:
             return canonical.encode(EventInput.from_dict(opening["event"]).shown()).decode()
         if "input" not in opening:
@@ -90,6 +97,19 @@ class Resolver:
         brief = json.loads(data)
         return brief if isinstance(brief, str) else data.decode()
 
+    async def _given(self, opening: dict[str, Any]) -> str:
+        """What another agent or a person sent, and what is settled for the task already."""
+        given = opening["given"]
+        said = json.loads(await self._contents.read(given["body"]))
+        form: dict[str, Any] = {"type": given["type"], "from": given["from"], **said}
+        if given.get("attachments"):
+            form["attachments"] = [Exposed.from_dict(item).shown() for item in given["attachments"]]
+        parts = [canonical.encode(form).decode()]
+        for item in opening.get("decisions", ()):
+            header = say("prompt.decided", self._language, revision=item["revision"])
+            parts.append(f"{header}\n{(await self._contents.read(item['content'])).decode()}")
+        return "\n\n".join(parts)
+
     async def _message(self, entry: Entry) -> Message:
         if entry.kind == "answer":
             answer = await load_answer(self._contents, entry.content or "")
@@ -97,6 +117,8 @@ class Resolver:
         if entry.kind == "note":
             return Message("user", say(entry.text or {}, self._language))
         data = await self._contents.read(entry.content or "")
+        if entry.kind == "heard":
+            return Message("user", f"{say(entry.text or {}, self._language)}\n{data.decode()}")
         if entry.kind == "artifact":
             text = self._artifact(entry, data)
         elif len(data) > self._shown:

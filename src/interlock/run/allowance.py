@@ -10,6 +10,7 @@ from dataclasses import replace
 from interlock.catalogue import Text
 from interlock.gate.budget import AMOUNTS, Budget, Usage
 from interlock.ledger.ledger import Refused, Row
+from interlock.ledger.step import Draft
 from interlock.run.installation import Installation
 from interlock.run.opening import charge, draw
 from interlock.run.platform_tools import FINISH
@@ -76,14 +77,13 @@ async def _draw_from(
         if (exceeded := left.exceeded_by(short)) is not None:
             return Text("budget.scope_used_up", scope=scope, amount=exceeded)
         taken = _ahead(short, left)
-        recorder.note("budget.drawn", {"subject": subject, "amount": taken.as_dict()})
+        drawn = Draft("budget.drawn", {"subject": subject, "amount": taken.as_dict()})
         opened = Row(
             "insert_budget", (subject, limits.tool_calls, limits.tokens, limits.money, limits.wall_ms)
         )
-        if not isinstance(await recorder.flush(guards=(opened, draw(subject, taken))), Refused):
+        guards = (opened, draw(subject, taken))
+        if not isinstance(await recorder.flush(then=(drawn,), guards=guards), Refused):
             return None
-        recorder.take_back()
-        run.drawn[subject] -= taken
         amount = next(iter(short.as_dict()))
     return Text("budget.scope_used_up", scope=scope, amount=amount)
 

@@ -55,7 +55,7 @@ class Asking:
         self._reserved = Usage()
         self._snapshots = SnapshotKeeper(installation.contents, run.company)
         settings = installation.settings
-        head = installation.prompt_head(spec, run.version, "event" in run.opening)
+        head = installation.prompt_head(spec, run.version, run.opening["opened_by"]["kind"])
         self._resolver = Resolver(
             installation.contents, run.agent, *head, settings.sizes.shown, settings.language
         )

@@ -15,7 +15,7 @@ from interlock.clock import new_id
 from interlock.event.chain import Passage, Place, passage
 from interlock.event.event import Candidate, Delivery, EventInput, Exposed, deliveries
 from interlock.gate.budget import Budget, Usage
-from interlock.ledger.ledger import ContentRow, Row, Write
+from interlock.ledger.ledger import ContentRow, Row
 from interlock.run.allowance import settled_allowances
 from interlock.run.installation import Installation
 from interlock.run.opening import Opening, Taker, give_back, opened_by_event
@@ -38,16 +38,6 @@ class Emitted:
     contents: list[ContentRow] = field(default_factory=list)
     owed: str | None = None
     chain: dict[str, Any] | None = None
-
-    @property
-    def writes(self) -> list[Write]:
-        """The listeners' streams."""
-        return [opening.write for opening in self.openings]
-
-    @property
-    def guards(self) -> list[Row]:
-        """What must hold for the listeners' runs to be opened."""
-        return [guard for opening in self.openings for guard in opening.guards]
 
 
 async def candidates_for(installation: Installation, event: str) -> list[Candidate]:

@@ -153,7 +153,7 @@ class Dispatcher:
             return True
         opening = await open_listener(self._installation, run, event, delivery, share, Taker())
         self._installation.reach("dispatch.before_open")
-        outcome = await self._installation.ledger.append((opening.write,), guards=opening.guards)
+        outcome = await self._installation.ledger.append(opening.writes, guards=opening.guards)
         self._installation.reach("dispatch.after_open")
         return isinstance(outcome, Appended) or outcome == Refused("already_opened")
 

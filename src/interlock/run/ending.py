@@ -1,4 +1,8 @@
-"""An ending: the closing step of a run, and with it, in one transaction, the runs that its events open."""
+"""An ending: the closing step of a run, and with it, in one transaction, all that follows from it.
+
+What follows: its task is closed, whoever waits for it gets a reply, its events open runs, its questions wait for nobody
+any more. A run that failed at what somebody sent it is tried again a bounded number of times; then people have the task.
+"""
 
 import traceback
 from collections.abc import Callable
@@ -7,10 +11,11 @@ from typing import Any
 from interlock.agent.spec import Spec
 from interlock.catalogue import Text
 from interlock.errors import InterlockError
-from interlock.ledger.ledger import Refused
-from interlock.ledger.step import Head
+from interlock.ledger.ledger import Refused, Write
+from interlock.ledger.step import Draft, Head
 from interlock.run.closing import Emitted, closing_rows, publish_events, returned_budget
 from interlock.run.finish import Finished
+from interlock.run.following import Following, followed
 from interlock.run.installation import Installation
 from interlock.run.opening import Opening, Taker
 from interlock.run.recorder import Recorder
@@ -21,7 +26,7 @@ TRIES = 5
 
 
 class Ending:
-    """Closes one run under one claim. `taker` says who takes the listeners' runs; `opened` are these."""
+    """Closes one run under one claim. `taker` says who takes the runs that this opens; `opened` are these."""
 
     def __init__(
         self, installation: Installation, recorder: Recorder, spec: Spec, taker: Callable[[], Taker]
@@ -39,28 +44,49 @@ class Ending:
     async def close(
         self, status: str, reason: dict[str, Any] | None, finished: Finished | None = None, detail: str = ""
     ) -> None:
-        """Write the closing step, and with it the runs that the events open, in one transaction."""
+        """Write the closing step, and with it all that follows, in one transaction."""
         finished = finished or Finished()
         self._installation.reach("run.before_close")
         at_once = self._installation.settings.listeners_at_once
-        refused = ""
+        refused, owns, waited_for = "", not self.run.handed_over, True
         for _ in range(TRIES):
-            emitted = await self._emitted(status, finished, at_once)
-            self._recorder.note("run.closed", self._closing_body(status, reason, finished, emitted, detail))
-            outcome = await self._recorder.flush(
-                writes=emitted.writes,
-                guards=(*returned_budget(self.run), *emitted.guards),
-                rows=closing_rows(self.run, emitted.owed),
-                contents=(*finished.contents, *emitted.contents),
-                durable=False,
+            emitted = await self._emitted(status, finished, at_once) if owns else Emitted()
+            following = await followed(
+                self._installation, self.run, self._spec, status, reason, finished, owns, waited_for, emitted
             )
-            if not isinstance(outcome, Refused):
-                self.opened = list(zip(emitted.openings, outcome.heads[1:], strict=True))
+            openings = [*emitted.openings, *following.openings]
+            body = self._closing_body(status, reason, finished, emitted, detail)
+            refused = await self._write(body, finished, emitted, following, openings)
+            if not refused:
                 self._installation.reach("run.after_close")
                 return
-            refused = outcome.constraint
-            self._recorder.take_back()
+            owns &= refused != "not_owner"
+            waited_for &= refused != "already_replied"
         raise InterlockError("run.not_closed", run=self.run.id, constraint=refused)
+
+    async def _write(
+        self,
+        body: dict[str, Any],
+        finished: Finished,
+        emitted: Emitted,
+        following: Following,
+        openings: list[Opening],
+    ) -> str:
+        """Write it all, and give the constraint that forbade it; nothing when it is written."""
+        told = (*following.told, *(draft for opening in openings for draft in opening.told))
+        guards = [guard for opening in openings for guard in opening.guards]
+        outcome = await self._recorder.flush(
+            then=(Draft("run.closed", body),),
+            writes=(*(opening.write for opening in openings), Write(self.run.root_task, None, told)),
+            guards=(*following.guards, *returned_budget(self.run), *guards),
+            rows=(*closing_rows(self.run, emitted.owed), *following.rows),
+            contents=(*finished.contents, *emitted.contents, *following.contents),
+            durable=False,
+        )
+        if isinstance(outcome, Refused):
+            return outcome.constraint
+        self.opened = list(zip(openings, outcome.heads[1:], strict=False))
+        return ""
 
     async def _emitted(self, status: str, finished: Finished, at_once: int) -> Emitted:
         if status != "finished" or not self._spec.emits:
@@ -102,6 +128,8 @@ class Ending:
     def _not_done(self, status: str, finished: Finished) -> list[dict[str, Any]]:
         """What was asked and not achieved, in the platform's words: the brief, the artifacts that the version
         exposes, and each call left over."""
+        if self.run.handed_over:
+            return []
         missing = sorted(self._spec.exposed - {*self.run.artifacts, *finished.artifacts})
         found: list[dict[str, Any]] = []
         if status != "finished":

@@ -5,16 +5,21 @@ import sys
 from collections.abc import Awaitable, Coroutine
 from typing import Any
 
-from interlock.catalogue import say
+from interlock.catalogue import Text, say
+from interlock.connector.tool import NotDone
 from interlock.errors import InterlockError
 from interlock.run.recorder import Lost
 
-__all__ = ["Ended", "Raised", "code_of", "foreign", "within"]
+__all__ = ["WAITING", "Ended", "Raised", "UnansweredError", "code_of", "foreign", "within"]
 
 KEPT = 64 * 1024
 """How many characters of an exception's words are looked at."""
 PATIENCE = 1.0
 """How many seconds foreign code has to end when its run is stopped; after that nobody waits for it."""
+
+
+WAITING = "waiting"
+"""In place of a status: the function is put aside, and called anew when what it waits for has come."""
 
 
 class Ended(BaseException):
@@ -27,13 +32,23 @@ class Ended(BaseException):
 
 class Raised(Exception):  # noqa: N818  it is what happened, not a fault of ours
     """Foreign code raised. `said` are the exception's class and words, which are its own; `kind` is what a step
-    may keep of them: the nearest class of Python itself."""
+    may keep of them: the nearest class of Python itself; `undone`, whether it says that nothing was done."""
 
     def __init__(self, error: BaseException) -> None:
+        self.undone = isinstance(error, NotDone)
         known = (kind for kind in type(error).__mro__ if kind.__module__.partition(".")[0] in OWN)
         self.kind = next(known).__name__
         self.said = f"{type(error).__name__}: {_words(error)}"[:KEPT]
         super().__init__(self.kind)
+
+
+class UnansweredError(Exception):
+    """A call came to nothing. `said` are the tool's own words, without secrets. `undone`: the tool says that surely
+    nothing was done; else nobody knows."""
+
+    def __init__(self, reason: Text, said: str = "", undone: bool = False) -> None:
+        self.reason, self.said, self.undone = reason, said, undone
+        super().__init__(reason["id"])
 
 
 OWN = sys.stdlib_module_names | {"builtins"}

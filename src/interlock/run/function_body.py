@@ -18,10 +18,10 @@ from interlock.errors import InterlockError
 from interlock.gate.verdict import Allow
 from interlock.run.allowance import draw_for_call
 from interlock.run.door import Door
-from interlock.run.foreign import Ended, Raised, code_of, foreign, within
+from interlock.run.foreign import WAITING, Ended, Raised, code_of, foreign, within
 from interlock.run.function import Finish
 from interlock.run.installation import Installation
-from interlock.run.move import Doubt, End, Judge, ending, move_of_call
+from interlock.run.move import End, Judge, Receive, Wait, ending, move_of_call
 from interlock.run.platform_tools import READ_ARTIFACT, SAVE_ARTIFACT
 from interlock.run.recorder import Recorder
 from interlock.run.run import CallState
@@ -122,6 +122,10 @@ class FunctionBody:
 
     async def _opening_input(self) -> Any:
         opening = self._run.opening
+        if "given" in opening:
+            given = opening["given"]
+            said = json.loads(await self._installation.contents.read(given["body"]))
+            return {**given, **said}
         if "event" in opening:
             return opening["event"]
         if "input" not in opening:
@@ -208,14 +212,17 @@ class FunctionBody:
     async def _go_on(self, state: CallState, arguments: dict[str, Any]) -> None:
         await self._take_signals()
         self._check_end()
-        move = move_of_call(self._run, state, self._door.repeatable)
-        if isinstance(move, Doubt):
-            raise self._end("failed", Text("run.in_doubt", tool=state.tool, call=state.id))
+        move = move_of_call(self._run, state)
+        if isinstance(move, Wait):
+            raise self._end(WAITING, Text("run.waits"))
         if isinstance(move, Judge):
             verdict = await self._door.judge(state, state.tool, arguments)
             if not isinstance(verdict, Allow):
                 return
-        await self._door.act(state, state.tool, arguments)
+        if isinstance(move, Receive):
+            await self._door.receive(state)
+        else:
+            await self._door.act(state, state.tool, arguments)
         # No model call comes after it, with which the result could be written: a crash would lose them all.
         await self._recorder.flush(durable=False)
 

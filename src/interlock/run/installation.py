@@ -15,7 +15,7 @@ from interlock.fault import Reach, nothing
 from interlock.ledger.content_store import ContentStore
 from interlock.ledger.ledger import Ledger
 from interlock.perspective.resolver import instructions_of, offer_of
-from interlock.run.platform_tools import PLATFORM_TOOLS
+from interlock.run.platform_tools import offered_to
 from interlock.scope.scope import Address, Scope
 from interlock.settings import Settings
 
@@ -55,7 +55,7 @@ class Installation:
     environment: Mapping[str, str] = field(default_factory=dict)
     reach: Reach = nothing
     _specs: dict[tuple[str, int], Spec] = field(default_factory=dict)
-    _heads: dict[tuple[str, int, bool], tuple[str, tuple[ToolOffer, ...]]] = field(default_factory=dict)
+    _heads: dict[tuple[str, int, str], tuple[str, tuple[ToolOffer, ...]]] = field(default_factory=dict)
 
     async def spec(self, agent: str, version: int) -> Spec:
         """Give the spec of a published version; versions never change, so it is read once.
@@ -71,15 +71,16 @@ class Installation:
             self._specs[agent, version] = spec
         return spec
 
-    def prompt_head(self, spec: Spec, version: int, by_event: bool) -> tuple[str, tuple[ToolOffer, ...]]:
-        """Give what every prompt of a version begins with, made once: its instructions and its tools."""
-        key = (spec.address, version, by_event)
+    def prompt_head(self, spec: Spec, version: int, kind: str) -> tuple[str, tuple[ToolOffer, ...]]:
+        """Give what every prompt of a version begins with, made once: its instructions and its tools.
+        `kind` is what opened the run."""
+        key = (spec.address, version, kind)
         head = self._heads.get(key)
         if head is None:
             declared = self.tools.declarations
             offers = [offer_of(declared[name]) for name in spec.tools if name in declared]
-            instructions = instructions_of(spec, by_event, self.settings.language)
-            head = self._heads[key] = instructions, (*offers, *map(offer_of, PLATFORM_TOOLS.values()))
+            instructions = instructions_of(spec, kind, self.settings.report_words, self.settings.language)
+            head = self._heads[key] = instructions, (*offers, *map(offer_of, offered_to(spec, kind)))
         return head
 
     async def current(self, address: Address) -> tuple[int, str]:

@@ -1,6 +1,7 @@
 """A judgement: what the Gate is told of a proposed call and of the run that proposes it (GT-1, GT-3, GT-6)."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from interlock.agent.spec import Spec
@@ -8,10 +9,12 @@ from interlock.gate.budget import Usage
 from interlock.gate.origin import NO_ORIGINS, Origins
 from interlock.gate.proposal import Contract, Proposal, RunFacts
 from interlock.gate.tool import Tool, leaves_of
+from interlock.perspective.answer import load_answer
 from interlock.run.installation import Installation
-from interlock.run.platform_tools import FINISH, READ_ARTIFACT, declared_for
+from interlock.run.platform_tools import FINISH, READ_ARTIFACT, bound_for, declared_for
 from interlock.run.run import CallState, Run
 from interlock.scope.label import UNTRUSTED, Labels
+from interlock.scope.scope import Address, Scope
 
 __all__ = ["Judgement"]
 
@@ -32,12 +35,14 @@ class Judgement:
         self.released = frozenset((label, to) for label, to in run.opening.get("released", ()))
         self._granted = frozenset(spec.tools)
         self._declared: dict[str, Tool | None] = {}
+        self._spec = spec
+        self._proposed: dict[str, tuple[str, Any]] = {}
 
     def declared(self, name: str) -> Tool | None:
         """Give the declaration of a tool as this run meets it."""
         if name not in self._declared:
             tools = self._installation.tools.declarations
-            self._declared[name] = declared_for(name, tools, self._run.scope)
+            self._declared[name] = declared_for(name, tools, self._spec)
         return self._declared[name]
 
     def artifact(self, name: str) -> dict[str, Any] | None:
@@ -50,9 +55,15 @@ class Judgement:
         tool = self.declared(name)
         if isinstance(arguments, str):
             return Proposal.of_text(self._run.id, call.id, name, arguments, self._limit(tool), tool=tool)
+        if tool is not None and tool.platform:
+            tool = bound_for(tool, arguments, self._replies_to())
         carried = self._carried_by(arguments)
         estimate = NOTHING if name == FINISH else ONE_CALL
         return Proposal(self._run.id, call.id, name, arguments, tool, carried, estimate)
+
+    def _replies_to(self) -> Scope | None:
+        sender = self._run.message.get("from", "")
+        return Address(sender).scope if "@" in sender else None
 
     def _limit(self, tool: Tool | None) -> int:
         """What is published or saved through a call may be as long as an answer of a model or an artifact may be;
@@ -89,14 +100,33 @@ class Judgement:
             used=run.usage,
             vocabulary=settings.vocabulary,
             policies=settings.policies,
-            origins=await self._origins() if traced else NO_ORIGINS,
+            origins=await self.origins() if traced else NO_ORIGINS,
             arguments_limit=self._limit(tool),
         )
 
-    async def _origins(self) -> Origins:
-        """Where this run's values came from, as they entered: a person's brief, and trusted fields of results."""
+    def remember(self, proposed: Mapping[str, tuple[str, Any]]) -> None:
+        """Keep what an answer proposed, by the calls' ids, so that it need not be read back."""
+        self._proposed.update(proposed)
+
+    async def proposed(self, call: CallState) -> tuple[str, Any]:
+        """Give the tool's name and the arguments of a call, as the body wrote them."""
+        if call.id not in self._proposed:
+            contents = self._installation.contents
+            if call.arguments is not None:
+                self._proposed[call.id] = call.tool, json.loads(await contents.read(call.arguments))
+            else:
+                answers = [entry.content for entry in self._run.entries if entry.kind == "answer"]
+                self._proposed.update((await load_answer(contents, answers[call.answer - 1] or "")).proposed)
+        return self._proposed[call.id]
+
+    async def origins(self) -> Origins:
+        """Where this run's values came from, as they entered: a person's brief, what another agent passed on of one,
+        and trusted fields of results."""
         run, contents = self._run, self._installation.contents
         found = []
+        if run.message.get("traced"):
+            said = json.loads(await contents.read(run.message["body"]))
+            found.append(Origins.passed_on(said, frozenset(run.message["traced"])))
         by_person = run.opening["opened_by"]["kind"] == "person" and UNTRUSTED not in run.opening["labels"]
         if by_person and "input" in run.opening:
             found.append(Origins.of_brief(json.loads(await contents.read(run.opening["input"]))))

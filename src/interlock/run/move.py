@@ -1,22 +1,22 @@
 """A move: what a run does next, a pure function of its state."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from interlock.catalogue import Text
-from interlock.run.platform_tools import FINISH
+from interlock.run.platform_tools import FINISH, HAND_OVER
 from interlock.run.run import OPEN, CallState, Run
 
 __all__ = [
     "Act",
     "Ask",
-    "Doubt",
     "End",
     "Finishing",
     "Judge",
     "Move",
+    "Receive",
     "Rest",
+    "Wait",
     "ending",
     "move_of_call",
     "next_move",
@@ -57,11 +57,15 @@ class Finishing:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """A call with an effect was allowed under an earlier claim and has no recorded result: it may have been
-    made. It is not made again."""
+class Receive:
+    """Take in the reply that a call waited for."""
 
     call: CallState
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """All that is left waits for others: the run is put aside until somebody has something to say to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +76,26 @@ class End:
     reason: dict[str, Any]
 
 
-Move = Rest | Ask | Judge | Act | Finishing | Doubt | End
+Move = Rest | Ask | Judge | Act | Finishing | Receive | Wait | End
+
+LAST = {HAND_OVER: 1, FINISH: 2}
+"""What is taken after the other calls of its answer, so that none of their results is lost (F22)."""
 
 
-def next_move(run: Run, corrections: int, repeatable: Callable[[str], bool]) -> Move:
+def next_move(run: Run, corrections: int) -> Move:
     """Give the next move of a model loop.
 
-    `corrections` is how many mistakes in a row a body is told about before its run ends (BI-3);
-    `repeatable` tells of a tool's name whether its call may be made again when nobody recorded a result.
-    A finish is taken after the other calls of its answer, so that none of their results is lost.
+    `corrections` is how many mistakes in a row a body is told about before its run ends (BI-3). A call that waits for
+    others does not hold up those beside it.
     """
     if (end := ending(run, corrections)) is not None:
         return end
     if not run.waiting:
         return Ask(run.answers + 1)
-    call = next((item for item in run.waiting if item.tool != FINISH), run.waiting[0])
-    return move_of_call(run, call, repeatable)
+    calls = sorted(run.waiting, key=lambda call: LAST.get(call.tool, 0))
+    ordinary = [call for call in calls if call.tool not in LAST]
+    moves = (move_of_call(run, call) for call in (ordinary or calls[:1]))
+    return next((move for move in moves if not isinstance(move, Wait)), Wait())
 
 
 def ending(run: Run, corrections: int) -> Rest | End | None:
@@ -96,10 +104,12 @@ def ending(run: Run, corrections: int) -> Rest | End | None:
         return Rest()
     if run.cancelled_by is not None:
         return End("cancelled", Text("run.cancelled", by=run.cancelled_by))
+    if run.disowned is not None:
+        return End("cancelled", run.disowned)
     if run.exhausted is not None:
         return End("exhausted", run.exhausted)
-    if run.asked_for is not None:
-        return End("refused", run.asked_for)
+    if run.parted and not run.waiting:
+        return End("finished", Text("run.handed_over"))
     if run.faults > corrections and run.last_fault is not None:
         return End(
             run.last_fault["status"], Text("run.gave_up", faults=run.faults, last=run.last_fault["text"])
@@ -107,14 +117,12 @@ def ending(run: Run, corrections: int) -> Rest | End | None:
     return None
 
 
-def move_of_call(
-    run: Run, call: CallState, repeatable: Callable[[str], bool]
-) -> Judge | Act | Finishing | Doubt:
+def move_of_call(run: Run, call: CallState) -> Judge | Act | Finishing | Receive | Wait:
     """Give the next move for one call that has no result yet."""
-    if call.verdict is None:
+    if call.message is not None:
+        return Receive(call) if call.message in run.replies else Wait()
+    if call.question is not None and call.question not in run.answered:
+        return Wait()
+    if call.verdict is None or call.verdict == "ask":
         return Judge(call)
-    if call.tool == FINISH:
-        return Finishing(call)
-    if call.fence != run.fence and not repeatable(call.tool):
-        return Doubt(call)
-    return Act(call)
+    return Finishing(call) if call.tool == FINISH else Act(call)

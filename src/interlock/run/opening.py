@@ -1,8 +1,8 @@
 """An opening: the first step of a run, with its task, its place on the chain and its budget (RN-7, RN-8)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from interlock.agent.spec import Spec
 from interlock.event.chain import Place
@@ -10,11 +10,13 @@ from interlock.event.event import EventInput, cause_key
 from interlock.gate.budget import Budget, Usage
 from interlock.ledger.ledger import Row, Write
 from interlock.ledger.step import FORMAT, Draft, Head
+from interlock.message.task import Task
 from interlock.scope.label import Labels, area_label, join, listed
-from interlock.scope.scope import Address
+from interlock.scope.scope import Address, Scope
 
 __all__ = [
     "Brief",
+    "Given",
     "Opening",
     "Taker",
     "charge",
@@ -22,6 +24,7 @@ __all__ = [
     "give_back",
     "labels_at_opening",
     "opened_by_event",
+    "opened_by_message",
     "opened_by_person",
 ]
 
@@ -52,18 +55,92 @@ class Brief:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Everything to append so that a run is open: its first step, which opens its task too, and working rows.
+    """Everything to append so that a run is open: its first step, what the exchange of its root task tells of it, and
+    working rows.
 
-    A worker that takes the run at once is named in that step, which is then its claim: `fence` is 1.
+    A worker that takes the run at once is named in that step, which is then its claim: `fence` is 1. `told` are the
+    steps for the root task's stream: the task that the run opens, unless it takes over one that there is.
     """
 
     run: str
     task: str
+    root: str
     write: Write
+    told: tuple[Draft, ...]
     guards: tuple[Row, ...]
     budget: Budget
     body: Mapping[str, Any]
     fence: int = 0
+
+    @property
+    def writes(self) -> tuple[Write, ...]:
+        """The run's stream and that of its root task."""
+        return (self.write, Write(self.root, None, self.told)) if self.told else (self.write,)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What another run, or a person, gives the run that it opens.
+
+    kind: `request`, `question`, `status` or `hand_off`. id: the message's or the hand-off's. sender: an address or
+    `person:<name>`. run: the sender's. body: the digest of what is said, `traced` the places in it whose values come
+    from somebody trusted (GT-3). epoch: by which the opened run owns the task. attempt: which one this is.
+    """
+
+    kind: str
+    id: str
+    sender: str
+    run: str | None
+    body: str
+    labels: Labels
+    attachments: tuple[dict[str, Any], ...] = ()
+    traced: tuple[str, ...] = ()
+    decisions: tuple[dict[str, Any], ...] = ()
+    revision: int = 0
+    epoch: int = 1
+    attempt: int = 1
+
+    @property
+    def cause(self) -> str:
+        """The key under which this opens a run once for each attempt."""
+        return f"{self.kind}:{self.id}:{self.attempt}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give it as the opening step keeps it."""
+        form: dict[str, Any] = {
+            "type": self.kind,
+            "id": self.id,
+            "from": self.sender,
+            "run": self.run,
+            "body": self.body,
+            "labels": listed(self.labels),
+            "attachments": list(self.attachments),
+            "traced": list(self.traced),
+            "attempt": self.attempt,
+        }
+        return {key: value for key, value in form.items() if value not in (None, [])}
+
+    def again(self) -> "Given":
+        """Give the same for the next attempt."""
+        return replace(self, attempt=self.attempt + 1)
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any], body: Mapping[str, Any]) -> Self:
+        """Read back what an opening step keeps; `body` is that step's."""
+        return cls(
+            kind=form["type"],
+            id=form["id"],
+            sender=form["from"],
+            run=form.get("run"),
+            body=form["body"],
+            labels=frozenset(form.get("labels", ())),
+            attachments=tuple(form.get("attachments", ())),
+            traced=tuple(form.get("traced", ())),
+            decisions=tuple(body.get("decisions", ())),
+            revision=body.get("revision", 0),
+            epoch=body["task"].get("epoch", 1),
+            attempt=form["attempt"],
+        )
 
 
 def labels_at_opening(spec: Spec, carried: Labels) -> Labels:
@@ -118,7 +195,7 @@ def opened_by_person(
     if brief.released:
         body["released"] = [list(pair) for pair in brief.released]
     pool_row = Row("insert_budget", (task, left.tool_calls, left.tokens, left.money, left.wall_ms))
-    return _opening(run, task, body, budget, taker, (pool_row,))
+    return _opening(run, body, budget, taker, (pool_row,), {"kind": "person", "name": brief.person})
 
 
 def opened_by_event(
@@ -156,21 +233,69 @@ def opened_by_event(
         "event": event.as_dict(),
     }
     taken = draw(root, Usage(**budget.as_dict()))
-    return _opening(run, task, body, budget, taker, (taken,))
+    by = {"kind": "event", "event": event.event, "run": event.source_run}
+    return _opening(run, body, budget, taker, (taken,), by)
+
+
+def opened_by_message(
+    run: str,
+    task: Mapping[str, Any],
+    spec: Spec,
+    version: int,
+    given: Given,
+    source: Mapping[str, Any],
+    place: Place,
+    limits: Budget,
+    pool: Budget,
+    taker: Taker,
+) -> Opening:
+    """Give the opening of a run that a message or a hand-off starts.
+
+    `task` is that of the opening step: of its own below the source's, or, for a hand-off, the same one. `source` is the
+    opening step of the sender's run, or what stands for it where a person is the sender; what its brief is held to
+    holds for this run, too (GT-6).
+    """
+    budget = limits.narrowed(spec.limits).narrowed(pool)
+    body: dict[str, Any] = {
+        "format": FORMAT,
+        "agent": spec.address,
+        "version": version,
+        "scope": spec.scope,
+        "opened_by": {"kind": given.kind, "id": given.id, "run": given.run, "cause": given.cause},
+        "behalf": source.get("behalf"),
+        "labels": listed(labels_at_opening(spec, given.labels)),
+        "task": dict(task),
+        "chain": place.as_dict(),
+        "budget": budget.as_dict(),
+        "given": given.as_dict(),
+    }
+    if "contract" in source:
+        body["contract"] = source["contract"]
+    if given.decisions:
+        body |= {"decisions": list(given.decisions), "revision": given.revision}
+    taken = draw(task["root"], Usage(**budget.as_dict()))
+    by = None
+    if given.kind != "hand_off" and given.attempt == 1:
+        by = {"kind": given.kind, "message": given.id, "from": given.sender}
+    return _opening(run, body, budget, taker, (taken,), by)
 
 
 def _opening(
     run: str,
-    task: str,
     body: dict[str, Any],
     budget: Budget,
     taker: Taker,
     guards: tuple[Row, ...],
+    by: dict[str, Any] | None,
 ) -> Opening:
+    """`by` is who or what opens the task with the run; None where the task is there already."""
     fence = 0
     if taker.worker is not None:
         fence = 1
         body["worker"] = taker.worker
     lease = Row("insert_lease", (run, taker.worker, fence, taker.until))
     write = Write(run, Head(), (Draft("run.opened", body),), fence)
-    return Opening(run, task, write, (*guards, lease), budget, body, fence)
+    form = body["task"]
+    task = Task(form["id"], form["root"], form.get("parent"), run, body["agent"], 1)
+    told = () if by is None else (Draft("task.opened", task.opened_body(Scope(body["scope"]), by)),)
+    return Opening(run, task.id, task.root, write, told, (*guards, lease), budget, body, fence)

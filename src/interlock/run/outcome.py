@@ -38,27 +38,28 @@ class Outcomes:
         self._installation, self._recorder, self._released = installation, recorder, released
         self._run = recorder.run
 
-    async def take(self, call: CallState, tool: Tool, result: Any) -> None:
-        """Take in a tool's result, unless it is no JSON, too large, or not for this run's scope."""
+    async def take(self, call: CallState, tool: Tool, result: Any) -> Kept | None:
+        """Take in a tool's result, unless it is no JSON, too large, or not for this run's scope; give what is kept."""
         settings = self._installation.settings
         try:
             data = canonical.encode_foreign(result)
         except (TypeError, ValueError, RecursionError):
             self.fail(call, Text("tool.not_json", tool=tool.name))
-            return
+            return None
         limit = settings.sizes.result
         if len(data) > limit:
             self.fail(call, Text("tool.result_too_large", tool=tool.name, size=len(data), limit=limit))
-            return
+            return None
         labels = tool.labels_of(result)
-        refusal = self._refusal(labels)
+        refusal = self.refusal(labels)
         if refusal is not None:
             self.fail(call, refusal.text)
-            return
+            return None
         kept = await self._installation.contents.keep_any(self._run.company, data)
         too_large = len(data) > settings.sizes.shown
         handle = self.save(kept, "application/json", labels) if too_large else ""
         self.answer(call, kept, labels, handle=handle)
+        return kept
 
     def answer(
         self,
@@ -67,9 +68,19 @@ class Outcomes:
         labels: Labels,
         cut: dict[str, int] | None = None,
         handle: str = "",
+        **more: Any,
     ) -> None:
         """Take down a result; its labels join the run's. `cut` is the slice of an artifact that was read,
         `handle` that under which a result too large to be shown was saved."""
+        body = self.answered(call, kept, labels) | more
+        if cut is not None:
+            body["slice"] = cut
+        if handle:
+            body["handle"] = handle
+        self._recorder.note("tool.answered", body, [kept.row])
+
+    def answered(self, call: CallState, kept: Kept, labels: Labels = NO_LABELS) -> dict[str, Any]:
+        """Give the body of the step that takes a result down."""
         body: dict[str, Any] = {
             "call": call.id,
             "tool": call.tool,
@@ -77,41 +88,39 @@ class Outcomes:
             "size": kept.size,
             "usage": self._usage(),
         }
-        if labels:
-            body["labels"] = listed(labels)
-        if cut is not None:
-            body["slice"] = cut
-        if handle:
-            body["handle"] = handle
-        self._recorder.note("tool.answered", body, [kept.row])
+        return body | {"labels": listed(labels)} if labels else body
 
     def fail_saying(self, call: CallState, tool: Tool, reason: Text, said: str) -> None:
         """Take down that a tool failed with words of its own. They may hold anything that its result may, so they
         carry all its labels, and a body whose scope may not have those hears the reason alone."""
         labels = tool.labels.union(*tool.fields.values())
-        if self._refusal(labels) is None:
+        if self.refusal(labels) is None:
             self.fail(call, reason, said, labels)
         else:
             self.fail(call, reason)
 
-    def _refusal(self, labels: Labels) -> Refusal | None:
+    def refusal(self, labels: Labels) -> Refusal | None:
+        """Give why data with these labels may not enter the run; None when it may."""
         vocabulary = self._installation.settings.vocabulary
         return barrier(labels, self._run.scope, vocabulary, frozenset(), self._released)
 
     def fail(self, call: CallState, reason: Text, told: str = "", labels: Labels = NO_LABELS) -> None:
         """Take down that a call came to nothing; `told` is what the body hears, the reason unless given, and
         `labels` what that brings into the run."""
-        kept = self.keep_text(told or say(reason, self._installation.settings.language))
-        body: dict[str, Any] = {
-            "call": call.id,
-            "tool": call.tool,
-            "error": reason,
-            "detail": kept.digest,
-            "usage": self._usage(),
-        }
+        kept = self.words(reason, told)
+        body = self.failed(call, reason, told)
         if labels:
             body["labels"] = listed(labels)
         self._recorder.note("tool.answered", body, [kept.row])
+
+    def failed(self, call: CallState, reason: Text, told: str = "") -> dict[str, Any]:
+        """Give the body of the step that says that a call came to nothing; it names `words(reason, told)`."""
+        detail = self.words(reason, told).digest
+        return {"call": call.id, "tool": call.tool, "error": reason, "detail": detail, "usage": self._usage()}
+
+    def words(self, reason: Text, told: str = "") -> Kept:
+        """Prepare what a body hears of a call that came to nothing."""
+        return self.keep_text(told or say(reason, self._installation.settings.language))
 
     def _usage(self) -> dict[str, int]:
         return Usage(tool_calls=1, wall_ms=self._recorder.elapsed()).as_dict()

@@ -7,22 +7,82 @@ shows them alike (CS-6).
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
-from interlock.gate.tool import FINISH, READ_ARTIFACT, SAVE_ARTIFACT, Tool
+from interlock.agent.spec import Spec
+from interlock.gate.tool import (
+    ASK,
+    DECIDE,
+    DELEGATE,
+    FINISH,
+    HAND_OVER,
+    READ_ARTIFACT,
+    REPORT,
+    SAVE_ARTIFACT,
+    SEND,
+    Tool,
+)
+from interlock.message.envelope import LINE, TEXT, body_schema
 from interlock.scope.label import NO_LABELS
-from interlock.scope.scope import Scope
+from interlock.scope.scope import Address, Scope
 
 __all__ = [
+    "ASK",
+    "DECIDE",
+    "DELEGATE",
     "FINISH",
+    "HAND_OVER",
     "PLATFORM_TOOLS",
     "READ_ARTIFACT",
+    "REPORT",
     "SAVE_ARTIFACT",
+    "SEND",
+    "TALKING",
+    "bound_for",
     "declared_for",
     "handles_of",
+    "offered_to",
 ]
 
 _TEXT = {"type": "string"}
 _MEDIA = {**_TEXT, "pattern": r"^[a-z]+/[A-Za-z0-9][A-Za-z0-9.+_-]{0,63}(; ?charset=[A-Za-z0-9-]{1,20})?$"}
+
+_TO = {**_TEXT, "maxLength": LINE, "description": "The recipient's address, name@scope."}
+_ATTACHMENTS = {
+    "type": "array",
+    "maxItems": 20,
+    "description": "Names or handles of artifacts that go along by reference.",
+    "items": {**_TEXT, "maxLength": LINE},
+}
+_WITHIN = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 604_800,
+    "description": "After how many seconds you no longer wait.",
+}
+_BUDGET = {
+    "type": "object",
+    "description": "The most that the work may use.",
+    "properties": {
+        "tool_calls": {"type": "integer", "minimum": 0},
+        "tokens": {"type": "integer", "minimum": 0},
+    },
+    "additionalProperties": False,
+}
+
+
+def _platform(name: str, description: str, parameters: dict[str, Any], effect: Any = "write") -> Tool:
+    return Tool(
+        name=name,
+        description=description,
+        parameters=parameters,
+        effect=effect,
+        labels=NO_LABELS,
+        platform=True,
+    )
+
+
+_STATUS = body_schema("status", {"to": _TO, "attachments": _ATTACHMENTS}, ["to"])
 
 PLATFORM_TOOLS: Mapping[str, Tool] = {
     READ_ARTIFACT: Tool(
@@ -90,18 +150,98 @@ PLATFORM_TOOLS: Mapping[str, Tool] = {
         labels=NO_LABELS,
         platform=True,
     ),
+    SEND: _platform(
+        SEND,
+        "Tell another agent something about the task; no answer comes.",
+        _STATUS,
+    ),
+    ASK: _platform(
+        ASK,
+        "Ask another agent, or people, a question and wait for the answer.",
+        body_schema("question", {"to": _TO, "attachments": _ATTACHMENTS, "within": _WITHIN}, ["to"]),
+    ),
+    DELEGATE: _platform(
+        DELEGATE,
+        "Give a part of the work to another agent, keep the task, and wait for the report.",
+        body_schema(
+            "request",
+            {"to": _TO, "attachments": _ATTACHMENTS, "within": _WITHIN, "budget": _BUDGET},
+            ["to"],
+        ),
+    ),
+    REPORT: _platform(
+        REPORT,
+        "Report what you found to whoever gave you the work, each finding with its sources. Then finish.",
+        body_schema("result", {"attachments": _ATTACHMENTS}, []),
+    ),
+    HAND_OVER: _platform(
+        HAND_OVER,
+        "Hand the whole task over to another agent, or to people; after that it is theirs alone.",
+        body_schema("hand_off", {"to": _TO, "attachments": _ATTACHMENTS}, ["to"]),
+    ),
+    DECIDE: _platform(
+        DECIDE,
+        "Settle a question once for everybody who works on the task; the first decision on a topic stands.",
+        {
+            "type": "object",
+            "properties": {
+                "topic": {
+                    **_TEXT,
+                    "minLength": 1,
+                    "maxLength": LINE,
+                    "description": "What is decided, in few words.",
+                },
+                "decision": {**_TEXT, "minLength": 1, "maxLength": TEXT, "description": "The decision."},
+            },
+            "required": ["topic", "decision"],
+            "additionalProperties": False,
+        },
+    ),
 }
 
+TALKING = frozenset({SEND, ASK, DELEGATE, REPORT, HAND_OVER})
+"""The tools that send messages: what they are given that is malformed is recorded as a message that was rejected."""
 
-def declared_for(name: str, tools: Mapping[str, Tool], scope: Scope) -> Tool | None:
-    """Give the declaration of a tool as a run in `scope` meets it, or None when there is none.
 
-    Reading an artifact moves its data into the run's scope, which the barrier therefore judges.
+def declared_for(name: str, tools: Mapping[str, Tool], spec: Spec) -> Tool | None:
+    """Give the declaration of a tool as a run of a version meets it, or None when there is none.
+
+    Reading an artifact moves its data into the run's scope, which the barrier therefore judges; whom messages may go to
+    is what the version declares.
     """
     own = PLATFORM_TOOLS.get(name)
     if own is None:
         return tools.get(name)
-    return replace(own, destination=scope) if name == READ_ARTIFACT else own
+    if name == READ_ARTIFACT:
+        return replace(own, destination=spec.scope)
+    if name == HAND_OVER:
+        return replace(own, recipients=frozenset(map(str, spec.hands_to)))
+    return (
+        replace(own, recipients=frozenset(map(str, spec.sends_to))) if name in {SEND, ASK, DELEGATE} else own
+    )
+
+
+def bound_for(tool: Tool, arguments: Any, replies_to: Scope | None) -> Tool:
+    """Give the declaration of a tool that sends, with the scope into which this call moves data."""
+    if tool.name == REPORT:
+        return replace(tool, destination=replies_to)
+    to = arguments.get("to") if tool.recipients is not None and isinstance(arguments, dict) else None
+    return (
+        replace(tool, destination=Address(to).scope)
+        if isinstance(to, str) and to in tool.recipients
+        else tool
+    )
+
+
+def offered_to(spec: Spec, kind: str) -> Iterator[Tool]:
+    """Give the platform's tools that a run's prompt offers: those that it has a use for. `kind` is what opened it."""
+    unused = {
+        *(() if spec.sends_to else (SEND, ASK, DELEGATE)),
+        *(() if spec.hands_to else (HAND_OVER,)),
+        *(() if kind == "request" else (REPORT,)),
+        *(() if spec.sends_to or spec.hands_to or kind in {"request", "hand_off"} else (DECIDE,)),
+    }
+    return (tool for name, tool in PLATFORM_TOOLS.items() if name not in unused)
 
 
 def handles_of(digest: str) -> Iterator[str]:

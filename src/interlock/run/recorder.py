@@ -32,6 +32,7 @@ class Recorder:
         self.run = run
         self._ledger, self._clock = installation.ledger, installation.clock
         self._drafts: list[Draft] = []
+        self._beside: list[Write] = []
         self._contents: list[ContentRow] = []
         self._held = 0
         self._pen = asyncio.Lock()
@@ -57,23 +58,33 @@ class Recorder:
             self._held += HELD + 1 if lies_elsewhere else row.size
         self.run.take(kind, body, self.run.fence, at)
 
+    def note_beside(
+        self, stream: str, kind: str, body: dict[str, Any], contents: Iterable[ContentRow] = ()
+    ) -> None:
+        """Take down a step for a stream that others write, too, such as the exchange; it goes with the next
+        `flush`."""
+        self._beside.append(Write(stream, None, (Draft(kind, body, self._clock.now()),)))
+        self._contents.extend(contents)
+
     async def flush(
         self,
         *,
+        then: Sequence[Draft] = (),
         writes: Sequence[Write] = (),
         guards: Sequence[Row] = (),
         rows: Sequence[Row] = (),
         contents: Sequence[ContentRow] = (),
         durable: bool = True,
     ) -> Appended | Refused:
-        """Write what was taken down, with what else belongs to the same fact.
+        """Write what was taken down, with what else belongs to the same fact. The state moves by the steps `then`
+        only when they are written.
 
         Raises Lost when the lease is another's. `Refused` writes nothing, and what was taken down stays. A
         cancellation is delivered when the writing is over: what was written must be known to be written.
         """
-        if not (self._drafts or writes or rows):
+        if not (self._drafts or self._beside or then or writes or rows):
             return Appended((), 0)
-        writing = asyncio.ensure_future(self._write(writes, guards, rows, contents, durable))
+        writing = asyncio.ensure_future(self._write(then, writes, guards, rows, contents, durable))
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
@@ -86,6 +97,7 @@ class Recorder:
 
     async def _write(
         self,
+        then: Sequence[Draft],
         writes: Sequence[Write],
         guards: Sequence[Row],
         rows: Sequence[Row],
@@ -93,10 +105,11 @@ class Recorder:
         durable: bool,
     ) -> Appended | Refused:
         async with self._pen:
-            return await self._write_down(writes, guards, rows, contents, durable)
+            return await self._write_down(then, writes, guards, rows, contents, durable)
 
     async def _write_down(
         self,
+        then: Sequence[Draft],
         writes: Sequence[Write],
         guards: Sequence[Row],
         rows: Sequence[Row],
@@ -104,17 +117,24 @@ class Recorder:
         durable: bool,
     ) -> Appended | Refused:
         run = self.run
-        own = (Write(run.id, run.head, tuple(self._drafts), run.fence),) if self._drafts else ()
-        if not (own or writes or rows):
+        drafts = (*self._drafts, *then)
+        own = (Write(run.id, run.head, drafts, run.fence),) if drafts else ()
+        if not (own or self._beside or writes or rows):
             return Appended((), 0)
         outcome = await self._ledger.append(
-            (*own, *writes), guards=guards, rows=rows, contents=(*self._contents, *contents), durable=durable
+            (*own, *writes, *self._beside),
+            guards=guards,
+            rows=rows,
+            contents=(*self._contents, *contents),
+            durable=durable,
         )
         match outcome:
-            case Appended(heads):
+            case Appended(heads, at):
                 if own:
                     run.head = heads[0]
                 self.forget()
+                for kind, body, when in then:
+                    run.take(kind, body, run.fence, at if when is None else when)
                 return outcome
             case Refused():
                 return outcome
@@ -124,6 +144,7 @@ class Recorder:
     def forget(self) -> None:
         """Drop what was taken down and not written."""
         self._drafts.clear()
+        self._beside.clear()
         self._contents.clear()
         self._held = 0
 
@@ -134,7 +155,3 @@ class Recorder:
         """
         if self._held > HELD:
             await self.flush()
-
-    def take_back(self) -> Draft:
-        """Give back the last step that was taken down and not written; the caller sets the state right."""
-        return self._drafts.pop()

@@ -27,7 +27,8 @@ class CallState:
     """A call that a body proposed, and how far it has come.
 
     `answer` is the number of the model's answer it came from and `index` its place there; for a function
-    body `answer` is the place of the call. `fence` is the claim under which it was judged.
+    body `answer` is the place of the call. `fence` is the claim under which it was judged. `question` is what a person
+    was last asked about it, `message` the message whose reply it waits for.
     """
 
     id: str
@@ -38,6 +39,8 @@ class CallState:
     rule: str | None = None
     fence: int = 0
     arguments: str | None = None
+    question: str | None = None
+    message: str | None = None
     done: Entry | None = None
 
 
@@ -70,8 +73,15 @@ class Run:
     artifacts: dict[str, dict[str, Any]] = field(default_factory=dict)
     given: dict[str, dict[str, Any]] = field(default_factory=dict)
     cancelled_by: str | None = None
+    disowned: dict[str, Any] | None = None
     exhausted: dict[str, Any] | None = None
-    asked_for: dict[str, Any] | None = None
+    handed_over: bool = False
+    parted: bool = False
+    reported: bool = False
+    answered: set[str] = field(default_factory=set)
+    replies: dict[str, str] = field(default_factory=dict)
+    held: list[Entry] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
     drawn: dict[str, Usage] = field(default_factory=dict)
 
     @classmethod
@@ -90,7 +100,7 @@ class Run:
             fence=fence,
             opened_at=at,
         )
-        for item in body.get("event", {}).get("artifacts", ()):
+        for item in (*body.get("event", {}).get("artifacts", ()), *run.message.get("attachments", ())):
             run.given[item["name"]] = item
         return run
 
@@ -124,6 +134,22 @@ class Run:
     def task(self) -> str:
         """The task the run works on."""
         return str(self.opening["task"]["id"])
+
+    @property
+    def epoch(self) -> int:
+        """By which change of owner the run's agent owns the task (MS-6)."""
+        return int(self.opening["task"].get("epoch", 1))
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The message or hand-off that opened the run, as the opening step keeps it; empty where none did."""
+        given: dict[str, Any] = self.opening.get("given", {})
+        return given
+
+    @property
+    def owes_a_reply(self) -> bool:
+        """Whether somebody waits for what this run has to say (MS-4)."""
+        return self.message.get("type") in {"request", "question"} and not self.reported
 
     @property
     def root_task(self) -> str:
@@ -181,13 +207,11 @@ def _judged(run: Run, body: dict[str, Any], fence: int) -> None:
         run.waiting.append(state)
     state.verdict, state.rule, state.fence = body["verdict"], body.get("rule"), fence
     state.arguments = body.get("arguments_content", state.arguments)
-    if state.verdict == "allow":
+    if state.verdict in {"allow", "ask"}:
         return
     run.faults += 1
     run.last_fault = {"status": "refused", "text": body["reason"]}
-    if state.verdict == "ask":
-        run.asked_for = body["reason"]
-    elif state.rule == "budget":
+    if state.rule == "budget":
         run.exhausted = body["reason"]
     _settle(run, state, Entry("told", body["detail"], state.id, state.tool))
 
@@ -202,6 +226,13 @@ def _tool_answered(run: Run, body: dict[str, Any], fence: int) -> None:
         _settle(run, state, Entry("told", body["detail"], state.id, state.tool))
         return
     run.faults = 0
+    run.handed_over |= "handed_over" in body
+    run.parted |= "handed_over" in body and body.get("alone", False)
+    run.reported |= "reported" in body
+    if "sent" in body:
+        run.sent.append(body["sent"])
+    for item in body.get("given", ()):
+        run.given[item["name"]] = item
     cut = body.get("slice")
     _settle(
         run,
@@ -217,6 +248,10 @@ def _settle(run: Run, state: CallState, entry: Entry) -> None:
     run.entries.append(entry)
     if state in run.waiting:
         run.waiting.remove(state)
+    if not run.waiting:
+        # A provider takes nothing between the calls of an answer and their results.
+        run.entries += run.held
+        run.held.clear()
 
 
 def _saved(run: Run, body: dict[str, Any], fence: int) -> None:
@@ -228,9 +263,36 @@ def _drawn(run: Run, body: dict[str, Any], fence: int) -> None:
     run.drawn[subject] = run.drawn.get(subject, Usage()) + Usage(**body["amount"])
 
 
+def _waits(run: Run, body: dict[str, Any], fence: int) -> None:
+    state = run.calls[body["call"]]
+    if "question" in body:
+        state.question = body["question"]
+    else:
+        state.message = body["message"]
+        run.sent.append(body["message"])
+
+
 def _signalled(run: Run, body: dict[str, Any], fence: int) -> None:
-    if body["signal"] == "cancel":
-        run.cancelled_by = body["by"]
+    match body["signal"]:
+        case "cancel":
+            run.cancelled_by = body["by"]
+        case "disowned":
+            run.disowned = body["reason"]
+        case "answer":
+            run.answered.add(body["id"])
+        case "reply":
+            run.replies[body["to"]] = body["id"]
+        case "message" | "decision" if "content" in body:
+            _heard(run, body)
+
+
+def _heard(run: Run, body: dict[str, Any]) -> None:
+    """Something that came unasked stands where no answer of the model is torn from its results."""
+    run.labels |= frozenset(body.get("labels", ()))
+    for item in body.get("given", ()):
+        run.given[item["name"]] = item
+    entry = Entry("heard", body["content"], text=body["text"])
+    (run.held if run.waiting else run.entries).append(entry)
 
 
 def _closed(run: Run, body: dict[str, Any], fence: int) -> None:
@@ -247,6 +309,7 @@ _RULES = {
     "model.noted": _noted,
     "tool.judged": _judged,
     "tool.answered": _tool_answered,
+    "tool.waiting": _waits,
     "artifact.saved": _saved,
     "budget.drawn": _drawn,
     "signal.taken": _signalled,

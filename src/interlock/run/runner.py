@@ -10,23 +10,41 @@ from interlock.catalogue import Text
 from interlock.connector.model.model import Answer
 from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
-from interlock.ledger.ledger import Row
-from interlock.perspective.answer import load_answer, store_answer
+from interlock.ledger.ledger import Refused, Row
+from interlock.ledger.step import FORMAT
+from interlock.perspective.answer import store_answer
+from interlock.run.acknowledgement import acknowledged, adopt
 from interlock.run.allowance import draw_for_call
 from interlock.run.asking import Asking
 from interlock.run.door import Door
 from interlock.run.ending import Ending
 from interlock.run.finish import take_finish
-from interlock.run.foreign import Ended
+from interlock.run.foreign import WAITING, Ended
 from interlock.run.function_body import FunctionBody
 from interlock.run.installation import Installation
-from interlock.run.move import Act, Ask, Doubt, End, Finishing, Judge, Move, Rest, ending, next_move
+from interlock.run.move import (
+    Act,
+    Ask,
+    End,
+    Finishing,
+    Judge,
+    Move,
+    Receive,
+    Rest,
+    Wait,
+    ending,
+    next_move,
+)
 from interlock.run.opening import Taker
 from interlock.run.platform_tools import FINISH
 from interlock.run.recorder import Recorder
 from interlock.run.run import OPEN, CallState, Run
+from interlock.run.signal import Signals
 
 __all__ = ["Runner"]
+
+FAR_AHEAD = 1 << 62
+"""When a run that waits is free to claim, unless it is woken: never."""
 
 
 class Runner:
@@ -37,21 +55,54 @@ class Runner:
         self._recorder = Recorder(installation, run)
         self._door = Door(installation, self._recorder, spec)
         self._asking = Asking(installation, self._recorder, spec)
+        self._signals = Signals(installation, self._recorder)
         self.ending = Ending(installation, self._recorder, spec, taker)
-        self._proposed: dict[str, tuple[str, Any]] = {}
 
     async def go(self) -> Run:
-        """Go on until the run is closed, and give its state.
+        """Go on until the run is closed, or waits for others, and give its state.
 
         Raises `interlock.run.recorder.Lost` when another worker has it.
         """
+        while not await self._stands_still():
+            pass
+        return self.run
+
+    async def _stands_still(self) -> bool:
+        """Go on until nothing is left to do now. False when somebody had something to say at the last moment."""
+        if self.run.status == OPEN and not await self._received():
+            return True
         if self._spec.function is not None:
-            await self._go_function()
-            return self.run
+            if not await self._go_function():
+                return True
+            return await self._parked()
         while not isinstance(move := await self._next(), Rest):
+            if isinstance(move, Wait):
+                return await self._parked()
             await self._make(move)
             await self._recorder.settle()
-        return self.run
+        return True
+
+    async def _received(self) -> bool:
+        """Acknowledge the hand-off that opened the run (MS-7). False when that comes too late: the run is closed, and
+        nothing else changes."""
+        if self.run.opening.get("format", 0) < FORMAT:
+            await adopt(self._installation, self.run)
+        outcome = await acknowledged(self._installation, self.run)
+        if outcome is None:
+            return True
+        await self.ending.close("cancelled", outcome)
+        return False
+
+    async def _parked(self) -> bool:
+        """Put the run aside, held by nobody, until somebody has something to say to it."""
+        await self._recorder.flush()
+        park = Row("park_lease", (FAR_AHEAD, self.run.id, self.run.fence), "signalled")
+        outcome = await self._recorder.flush(rows=(park,))
+        if isinstance(outcome, Refused):
+            await self._signals.take()
+            return False
+        self._installation.reach("run.parked")
+        return True
 
     async def _next(self) -> Move:
         """Signals are looked for before the run turns to the model, has an effect or finishes; in between, its
@@ -62,12 +113,12 @@ class Runner:
                 return move
             case Ask(1) if self.run.fresh:
                 return move
-            case Ask() | Act() | Finishing():
-                return self._wanted() if await self._take_signals() else move
+            case Ask() | Act() | Finishing() | Wait():
+                return self._wanted() if await self._signals.take() else move
         return move
 
     def _wanted(self) -> Move:
-        return next_move(self.run, self._installation.settings.corrections, self._door.repeatable)
+        return next_move(self.run, self._installation.settings.corrections)
 
     async def _make(self, move: Move) -> None:
         match move:
@@ -76,22 +127,13 @@ class Runner:
             case Judge(call):
                 await self._judge(call)
             case Act(call):
-                await self._door.act(call, *await self._proposed_by(call))
+                await self._door.act(call, *await self._door.judgement.proposed(call))
+            case Receive(call):
+                await self._door.receive(call)
             case Finishing(call):
                 await self._finishing(call)
-            case Doubt(call):
-                await self.ending.close("failed", Text("run.in_doubt", tool=call.tool, call=call.id))
             case End(status, reason):
                 await self.ending.close(status, reason)
-
-    # What others have to say
-
-    async def _take_signals(self) -> bool:
-        signals = await self._installation.ledger.query("signals_of_run", self.run.id)
-        for name, kind, text in signals:
-            self._recorder.note("signal.taken", {"id": name, "signal": kind, "by": text})
-            await self._recorder.flush(rows=(Row("take_signal", (self.run.id, name)),))
-        return bool(signals)
 
     # The model
 
@@ -121,7 +163,7 @@ class Runner:
             "usage": usage.as_dict(),
         }
         self._recorder.note("model.answered", body, rows)
-        self._proposed.update(stored.proposed)
+        self._door.judgement.remember(stored.proposed)
         if too_many:
             await self._refuse_calls(answer, settings.sizes.calls_per_answer)
         elif not stored.proposed:
@@ -145,21 +187,13 @@ class Runner:
 
     # Calls
 
-    async def _proposed_by(self, call: CallState) -> tuple[str, Any]:
-        """Give the tool's name and the arguments of a call, as the model wrote them."""
-        if call.id not in self._proposed:
-            answers = [entry.content for entry in self.run.entries if entry.kind == "answer"]
-            stored = await load_answer(self._installation.contents, answers[call.answer - 1] or "")
-            self._proposed.update(stored.proposed)
-        return self._proposed[call.id]
-
     async def _judge(self, call: CallState) -> None:
         if self._installation.settings.scope_budgets:
             reason = await draw_for_call(self._installation, self._recorder, call.tool)
             if reason is not None:
                 await self.ending.close("exhausted", reason)
                 return
-        await self._door.judge(call, *await self._proposed_by(call))
+        await self._door.judge(call, *await self._door.judgement.proposed(call))
 
     async def _finishing(self, call: CallState) -> None:
         others = [item for item in self.run.waiting if item.tool == FINISH and item is not call]
@@ -170,7 +204,7 @@ class Runner:
                 if item.done is None and self.run.status == OPEN:
                     self._door.outcomes.fail(item, Text("prompt.finish_once"))
             return
-        await self._finish_with((await self._proposed_by(call))[1], call)
+        await self._finish_with((await self._door.judgement.proposed(call))[1], call)
 
     async def _finish_with(self, arguments: Any, call: CallState | None) -> None:
         sizes = self._installation.settings.sizes
@@ -190,21 +224,25 @@ class Runner:
 
     # Function bodies
 
-    async def _go_function(self) -> None:
-        await self._take_signals()
+    async def _go_function(self) -> bool:
+        """Call the function. True when it waits for others; else the run is closed."""
+        await self._signals.take()
         end = ending(self.run, self._installation.settings.corrections)
         if isinstance(end, Rest):
-            return
+            return False
         if isinstance(end, End):
             await self.ending.close(end.status, end.reason)
-            return
-        body = FunctionBody(self._installation, self._recorder, self._door, self._spec, self._take_signals)
+            return False
+        body = FunctionBody(self._installation, self._recorder, self._door, self._spec, self._signals.take)
         try:
             finish = await body.go()
         except Ended as ended:
+            if ended.status == WAITING:
+                return True
             await self.ending.close(ended.status, ended.reason, detail=ended.detail)
-            return
+            return False
         await self._finish_with(finish, None)
+        return False
 
 
 def _size(answer: Answer) -> int:

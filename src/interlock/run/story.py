@@ -51,6 +51,10 @@ def _opened(body: dict[str, Any], step: Step) -> Told:
     opener = body["opened_by"]
     if opener["kind"] == "event":
         yield 0, Text("trail.opened_by_event", event=opener["event"], run=opener["run"])
+    elif "given" in body:
+        yield 0, Text(f"trail.opened_by_{opener['kind']}", sender=body["given"]["from"])
+        if body["given"]["attempt"] > 1:
+            yield 1, Text("trail.attempt", attempt=body["given"]["attempt"])
     else:
         yield 0, Text("trail.opened_by_person", name=opener.get("name", "?"))
     place = body.get("chain")
@@ -58,7 +62,8 @@ def _opened(body: dict[str, Any], step: Step) -> Told:
         yield 1, Text("trail.no_place")
     elif place is not None and place["hop"]:
         yield 1, Text("trail.place", hop=place["hop"], root_run=place["root_run"])
-    for item in body.get("event", {}).get("artifacts", ()):
+    given = body.get("given", {}).get("attachments", ())
+    for item in (*body.get("event", {}).get("artifacts", ()), *given):
         yield 1, _named(item)
     if body.get("contract"):
         yield (
@@ -134,6 +139,13 @@ def _tool_answered(body: dict[str, Any], step: Step) -> Told:
         yield 1, Text("trail.brings", labels=body["labels"])
 
 
+def _waiting(body: dict[str, Any], step: Step) -> Told:
+    if "question" in body:
+        yield 0, Text("trail.waits_for_person", tool=_tool(body), question=body["question"])
+    else:
+        yield 0, Text("trail.waits_for_reply", tool=_tool(body))
+
+
 def _saved(body: dict[str, Any], step: Step) -> Told:
     yield 0, Text("trail.saved", name=body["name"], size=body["size"])
 
@@ -143,7 +155,11 @@ def _drawn(body: dict[str, Any], step: Step) -> Told:
 
 
 def _signalled(body: dict[str, Any], step: Step) -> Told:
-    yield 0, Text(f"trail.signal_{body['signal']}", by=body["by"])
+    yield 0, Text(f"trail.signal_{body['signal']}", by=body.get("by", ""))
+    if "reason" in body:
+        yield 1, Text("trail.because", reason=body["reason"])
+    if body.get("labels"):
+        yield 1, Text("trail.brings", labels=body["labels"])
 
 
 def _closed(body: dict[str, Any], step: Step) -> Told:
@@ -187,6 +203,7 @@ _TELLERS = {
     "model.noted": _noted,
     "tool.judged": _judged,
     "tool.answered": _tool_answered,
+    "tool.waiting": _waiting,
     "artifact.saved": _saved,
     "budget.drawn": _drawn,
     "signal.taken": _signalled,

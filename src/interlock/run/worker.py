@@ -27,8 +27,9 @@ from interlock.run.dispatcher import Dispatcher
 from interlock.run.installation import Installation
 from interlock.run.opening import Taker
 from interlock.run.recorder import Lost
-from interlock.run.run import TRAIL, Run, fold
+from interlock.run.run import OPEN, TRAIL, Run, fold
 from interlock.run.runner import Runner
+from interlock.run.timer import Timers
 
 __all__ = ["Liveness", "Worker"]
 
@@ -127,6 +128,7 @@ class Worker:
         self.ended = 0
         """How many runs this worker brought to their end."""
         self.dispatcher = Dispatcher(installation)
+        self._timers = Timers(installation)
 
     async def __aenter__(self) -> "Worker":
         self._liveness.__enter__()
@@ -229,13 +231,13 @@ class Worker:
                 (self._folder / worker).unlink(missing_ok=True)
 
     async def idle(self) -> None:
-        """Wait until this worker has nothing to do: its runs, what they opened, and what is owed."""
+        """Wait until nothing is left to do now: runs, what they opened, what is owed, and timers that are due. What waits
+        for people is left to them."""
         while True:
             while self._tasks:
                 await asyncio.wait(self._tasks.values())
-            if not await self.dispatcher.sweep():
+            if not await self._look_over():
                 break
-            await self.claim()
         await self._installation.ledger.append(())
 
     async def drain(self) -> None:
@@ -246,11 +248,14 @@ class Worker:
             elif found is None:
                 await asyncio.sleep(POLL)
 
+    async def _look_over(self) -> int:
+        return await self._timers.fire() + await self.dispatcher.sweep() + await self.claim()
+
     async def _look_round(self) -> int | None:
         """Settle what is owed and claim what is free. Gives how much that was; None when the ledger cannot be
         written now, which is logged once and tried again by whoever asks."""
         try:
-            found = await self.dispatcher.sweep() + await self.claim()
+            found = await self._look_over()
         except InterlockError as error:
             if error.code not in UNWRITTEN:
                 raise
@@ -330,7 +335,7 @@ class Worker:
             await runner.ending.broke(error.code, error)
         except Exception as error:  # noqa: BLE001  one run must never take the others with it
             await runner.ending.broke(type(error).__name__, error)
-        self.ended += 1
+        self.ended += run.status != OPEN
         now = self._installation.clock.now()
         return [
             Run.of_opening(opening.run, opening.body, head, opening.fence, now)

@@ -62,7 +62,124 @@ SELECT id, agent, status FROM run WHERE cause >= 'event:' || ? || ':' AND cause 
 SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT 2;
 
 -- name: insert_task
-INSERT INTO task (id, root, parent, owner, run) VALUES (?, ?, ?, ?, ?);
+INSERT INTO task (id, root, parent, run, owner) VALUES (?, ?, ?, ?, ?);
+
+-- name: move_owner
+UPDATE task SET owner = ?, epoch = ?, pending = ? WHERE id = ?;
+
+-- name: acknowledge
+UPDATE task SET pending = NULL WHERE id = ?;
+
+-- name: close_task
+UPDATE task SET state = ?, pending = NULL WHERE id = ?;
+
+-- name: owner_is
+-- A guard: somebody still owns an open task, by the epoch that the ownership began with.
+UPDATE task SET epoch = epoch WHERE id = ? AND epoch = ? AND state = 'open';
+
+-- name: hand_off_is_pending
+-- A guard: a hand-off is neither acknowledged nor overdue.
+UPDATE task SET epoch = epoch WHERE id = ? AND pending = ? AND state = 'open';
+
+-- name: task_by_id
+SELECT id, root, parent, run, owner, epoch, pending, state FROM task WHERE id = ?;
+
+-- name: tasks_of_root
+SELECT id, root, parent, run, owner, epoch, pending, state FROM task WHERE root = ? ORDER BY id;
+
+-- name: tasks_starting_with
+SELECT id, root FROM task WHERE id >= ? AND id < ? ORDER BY id LIMIT 2;
+
+-- name: tasks_of_people
+-- The open tasks that are in the human queue or that a person has taken.
+SELECT id, root, parent, run, owner, epoch, pending, state FROM task
+WHERE state = 'open' AND owner GLOB 'pe*' AND (owner GLOB 'people@*' OR owner GLOB 'person:*') AND id > ?
+ORDER BY id LIMIT ?;
+
+-- name: insert_message
+INSERT INTO message (id, root, task, place, type, sender, recipient, run, run_to, reply_to)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: take_message
+UPDATE message SET state = 'taken', taken_by = ? WHERE id = ?;
+
+-- name: bury_message
+UPDATE message SET state = 'dead' WHERE id = ?;
+
+-- name: message_is_unread
+-- A guard: nobody has taken a message yet.
+UPDATE message SET state = state WHERE id = ? AND state = 'unread';
+
+-- name: message_by_id
+SELECT id, root, task, place, type, sender, recipient, run, run_to, reply_to, taken_by, state
+FROM message WHERE id = ?;
+
+-- name: messages_unread
+SELECT id, type, sender FROM message WHERE root = ? AND recipient = ? AND state = 'unread' AND run_to IS NULL
+ORDER BY place;
+
+-- name: messages_dead
+SELECT id, root, type, sender, recipient FROM message WHERE state = 'dead' AND id > ? ORDER BY id LIMIT ?;
+
+-- name: reply_of
+SELECT id, place, type, sender, run FROM message WHERE reply_to = ?;
+
+-- name: insert_question
+INSERT INTO question (id, root, task, run, call, kind, scope, form, due_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: answer_question
+UPDATE question SET outcome = ?, by = ?, said = ? WHERE id = ?;
+
+-- name: question_waits
+-- A guard: nobody has answered a question yet.
+UPDATE question SET outcome = outcome WHERE id = ? AND outcome IS NULL;
+
+-- name: question_by_id
+SELECT id, root, task, run, call, kind, scope, form, due_at, outcome, by, said FROM question WHERE id = ?;
+
+-- name: questions_starting_with
+SELECT id FROM question WHERE id >= ? AND id < ? ORDER BY id LIMIT 2;
+
+-- name: questions_of_call
+SELECT id, root, task, run, call, kind, scope, form, due_at, outcome, by, said FROM question
+WHERE run = ? AND call = ? ORDER BY id;
+
+-- name: questions_of_run
+SELECT id, root, task, run, call, kind, scope, form, due_at, outcome, by, said FROM question
+WHERE run = ? AND outcome IS NULL ORDER BY id;
+
+-- name: questions_waiting
+SELECT id, root, task, run, call, kind, scope, form, due_at, outcome, by, said FROM question
+WHERE outcome IS NULL AND id > ? ORDER BY id LIMIT ?;
+
+-- name: insert_decision
+INSERT INTO decision (root, topic, id, revision, decision, run, labels) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: decisions_of_root
+SELECT topic, id, revision, decision, run, labels FROM decision WHERE root = ? ORDER BY revision;
+
+-- name: claim_action
+INSERT INTO action (id, tool, state, key, identity, arguments, task, run, call, attempt, deadline)
+VALUES (?, ?, 'claimed', ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: claim_action_anew
+UPDATE action SET state = 'claimed', arguments = ?, task = ?, run = ?, call = ?, attempt = ?, deadline = ?
+WHERE id = ?;
+
+-- name: settle_action
+UPDATE action SET state = ?, result = ?, labels = ? WHERE id = ?;
+
+-- name: action_stands
+-- A guard: an action is where it was seen to be.
+UPDATE action SET state = state WHERE id = ? AND state = ? AND attempt = ?;
+
+-- name: action_by_id
+SELECT id, tool, state, key, identity, arguments, task, run, call, attempt, deadline, result, labels
+FROM action WHERE id = ?;
+
+-- name: actions_of_task
+SELECT id, tool, state, key, identity, arguments, task, run, call, attempt, deadline, result, labels
+FROM action WHERE task = ? ORDER BY id;
 
 -- name: insert_artifact
 INSERT INTO artifact (run, name, digest, size, media, labels) VALUES (?, ?, ?, ?, ?, ?);
@@ -127,6 +244,18 @@ UPDATE lease SET until = ? WHERE worker = ?;
 -- name: release_lease
 UPDATE lease SET worker = NULL, until = 0 WHERE run = ? AND fence = ?;
 
+-- name: park_lease
+-- A run that waits: held by nobody and free at a time far ahead, unless somebody had something to say meanwhile.
+UPDATE lease SET worker = NULL, until = ? WHERE run = ? AND fence = ?
+AND NOT EXISTS (SELECT 1 FROM signal WHERE signal.run = lease.run);
+
+-- name: wake_run
+UPDATE lease SET until = 0 WHERE run = ? AND worker IS NULL;
+
+-- name: wake_runs_of_root
+UPDATE lease SET until = 0 WHERE worker IS NULL AND run IN (
+  SELECT id FROM run WHERE root_task = ? AND status = 'open');
+
 -- name: end_lease
 DELETE FROM lease WHERE run = ? AND fence = ?;
 
@@ -164,6 +293,34 @@ DELETE FROM owed WHERE run = ?;
 -- name: insert_signal
 INSERT INTO signal (run, id, kind, body) VALUES (?, ?, ?, ?);
 
+-- name: signal_open_runs
+-- Tell a message to the open runs of its recipient on the same root task.
+INSERT INTO signal (run, id, kind, body)
+SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.agent = ? AND run.status = 'open';
+
+-- name: signal_root
+-- Tell something to all open runs of a root task but one.
+INSERT INTO signal (run, id, kind, body)
+SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.status = 'open' AND run.id <> ?;
+
+-- name: signal_run
+-- Tell something to a run that is open.
+INSERT INTO signal (run, id, kind, body)
+SELECT run.id, ?, ?, ? FROM run WHERE run.id = ? AND run.status = 'open' ON CONFLICT DO NOTHING;
+
+-- name: signal_unread
+-- Tell a run what its agent has not read yet on the same root task.
+INSERT INTO signal (run, id, kind, body)
+SELECT ?, id, 'message', '' FROM message
+WHERE root = ? AND recipient = ? AND state = 'unread' AND run_to IS NULL;
+
+-- name: open_runs_of_root
+SELECT id, agent FROM run WHERE root_task = ? AND status = 'open' ORDER BY id;
+
+-- name: runs_of_root
+SELECT id, agent, version, scope, task, root_task, root_run, hop, source_run, cause, status FROM run
+WHERE id >= ? AND root_task = ? ORDER BY id;
+
 -- name: signals_of_run
 SELECT id, kind, body FROM signal WHERE run = ? ORDER BY id;
 
@@ -172,6 +329,21 @@ DELETE FROM signal WHERE run = ?;
 
 -- name: take_signal
 DELETE FROM signal WHERE run = ? AND id = ?;
+
+-- name: insert_timer
+INSERT INTO timer (id, due_at, kind, root, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: end_timer
+DELETE FROM timer WHERE id = ?;
+
+-- name: timers_due
+SELECT id, due_at, kind, root, body FROM timer WHERE due_at <= ? ORDER BY due_at, id LIMIT ?;
+
+-- name: next_timer
+SELECT min(due_at) FROM timer;
+
+-- name: timer_by_id
+SELECT id, due_at, kind, root, body FROM timer WHERE id = ?;
 
 -- name: insert_budget
 INSERT INTO budget (subject, tool_calls, tokens, money, wall_ms) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;

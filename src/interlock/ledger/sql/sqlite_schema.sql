@@ -72,15 +72,89 @@ CREATE TABLE run (
   status     TEXT    NOT NULL DEFAULT 'open'
              CHECK (status IN ('open', 'finished', 'failed', 'refused', 'cancelled', 'exhausted'))
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX run_open_of_root ON run (root_task, agent) WHERE status = 'open';
 
+
+-- A task and who owns it. `pending` is a hand-off that its receiver has not acknowledged; `state` is 'open', or how
+-- the task ended.
 CREATE TABLE task (
-  id     TEXT    NOT NULL PRIMARY KEY,
-  root   TEXT    NOT NULL,
-  parent TEXT,
-  owner  TEXT    NOT NULL,
-  run    TEXT    NOT NULL,
-  epoch  INTEGER NOT NULL DEFAULT 1
+  id      TEXT    NOT NULL PRIMARY KEY,
+  root    TEXT    NOT NULL,
+  parent  TEXT,
+  run     TEXT    NOT NULL,
+  owner   TEXT    NOT NULL,
+  epoch   INTEGER NOT NULL DEFAULT 1,
+  pending TEXT,
+  state   TEXT    NOT NULL DEFAULT 'open'
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX task_of_people ON task (owner, id) WHERE state = 'open' AND owner GLOB 'pe*';
+CREATE INDEX task_by_root ON task (root, id);
+
+-- A message, from when it is sent. `place` is its number in the exchange; a request has one reply.
+CREATE TABLE message (
+  id        TEXT    NOT NULL PRIMARY KEY,
+  root      TEXT    NOT NULL,
+  task      TEXT    NOT NULL,
+  place     INTEGER NOT NULL,
+  type      TEXT    NOT NULL,
+  sender    TEXT    NOT NULL,
+  recipient TEXT    NOT NULL,
+  run       TEXT,
+  run_to    TEXT,
+  reply_to  TEXT    UNIQUE,
+  taken_by  TEXT,
+  state     TEXT    NOT NULL DEFAULT 'unread' CHECK (state IN ('unread', 'taken', 'dead'))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX message_unread ON message (root, recipient, place) WHERE state = 'unread';
+CREATE INDEX message_dead ON message (id) WHERE state = 'dead';
+
+-- A question to a person. `outcome` is NULL as long as it waits.
+CREATE TABLE question (
+  id      TEXT    NOT NULL PRIMARY KEY,
+  root    TEXT    NOT NULL,
+  task    TEXT    NOT NULL,
+  run     TEXT    NOT NULL,
+  call    TEXT    NOT NULL,
+  kind    TEXT    NOT NULL CHECK (kind IN ('approval', 'question', 'action', 'conflict')),
+  scope   TEXT    NOT NULL,
+  form    TEXT    NOT NULL,
+  due_at  INTEGER NOT NULL,
+  outcome TEXT,
+  by      TEXT,
+  said    TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX question_waiting ON question (id) WHERE outcome IS NULL;
+CREATE INDEX question_of_run ON question (run, call);
+
+-- A decision of a root task; `topic` is a keyed digest. The first one of a topic wins.
+CREATE TABLE decision (
+  root     TEXT    NOT NULL,
+  topic    TEXT    NOT NULL,
+  id       TEXT    NOT NULL,
+  revision INTEGER NOT NULL,
+  decision TEXT    NOT NULL,
+  run      TEXT    NOT NULL,
+  labels   TEXT    NOT NULL,
+  PRIMARY KEY (root, topic)
+) STRICT, WITHOUT ROWID;
+
+-- An action, by the keyed digest of its key. `identity` says which arguments make it the same action.
+CREATE TABLE action (
+  id        TEXT    NOT NULL PRIMARY KEY,
+  tool      TEXT    NOT NULL,
+  state     TEXT    NOT NULL CHECK (state IN ('claimed', 'done', 'failed', 'in_doubt')),
+  key       TEXT    NOT NULL,
+  identity  TEXT    NOT NULL,
+  arguments TEXT    NOT NULL,
+  task      TEXT    NOT NULL,
+  run       TEXT    NOT NULL,
+  call      TEXT    NOT NULL,
+  attempt   INTEGER NOT NULL,
+  deadline  INTEGER NOT NULL,
+  result    TEXT,
+  labels    TEXT    NOT NULL DEFAULT ''
+) STRICT, WITHOUT ROWID;
+CREATE INDEX action_of_task ON action (task, id);
 
 CREATE TABLE artifact (
   run    TEXT    NOT NULL,
@@ -122,7 +196,8 @@ CREATE TABLE stopped (
 
 -- Working rows: never folded. Each one says how it is recovered.
 
--- Who holds a run that is not closed. A row whose time is over, or whose worker is dead, is free to claim.
+-- Who holds a run that is not closed. A row whose time is over, or whose worker is dead, is free to claim. A run
+-- that waits for others is held by nobody and its time is far ahead, until what it waits for sets that to nought.
 CREATE TABLE lease (
   run    TEXT    NOT NULL PRIMARY KEY,
   worker TEXT,
@@ -147,6 +222,17 @@ CREATE TABLE signal (
   body TEXT NOT NULL,
   PRIMARY KEY (run, id)
 ) STRICT, WITHOUT ROWID;
+
+-- What is to happen when its time has come, unless something else came first. After a crash a timer is still there;
+-- whoever removes its row has fired it.
+CREATE TABLE timer (
+  id     TEXT    NOT NULL PRIMARY KEY,
+  due_at INTEGER NOT NULL,
+  kind   TEXT    NOT NULL,
+  root   TEXT    NOT NULL,
+  body   TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX timer_by_due ON timer (due_at, id);
 
 -- What is left of a shared budget: a root task's, or a scope's for a day. After a crash what a run drew stays
 -- drawn until that run closes. NULL means that nobody set a limit.

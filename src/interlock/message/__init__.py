@@ -1,0 +1,1 @@
+"""How agents talk: messages, tasks, hand-offs, decisions and results."""

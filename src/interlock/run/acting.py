@@ -1,0 +1,345 @@
+"""Acting: a call with an effect, made once through the action ledger, whoever wrote its tool (AC-1, AC-2).
+
+Before the call its action is claimed under its key, in the transaction that puts the verdict on disk and asks whether the
+agent still owns the task. What came of it is recorded with the call's answer. A claim that nobody settled is in doubt:
+it is made again only where the tool takes the key; else a person says what is the case.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from interlock import canonical
+from interlock.action.key import identity_of, key_of
+from interlock.catalogue import Text
+from interlock.clock import new_id
+from interlock.gate.proposal import ActionFacts
+from interlock.gate.tool import Tool
+from interlock.ledger.content_store import Kept
+from interlock.ledger.ledger import Refused, Row, Write
+from interlock.ledger.step import Draft
+from interlock.run.foreign import UnansweredError
+from interlock.run.installation import Installation
+from interlock.run.outcome import Outcomes
+from interlock.run.post import asked
+from interlock.run.recorder import Recorder
+from interlock.run.run import CallState
+from interlock.run.timer import timer_row
+from interlock.scope.label import Labels, listed
+
+__all__ = ["Acting", "Action"]
+
+POLL_MS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action as the ledger has it. `identity` is the keyed digest of what makes a call the same action."""
+
+    id: str
+    tool: str
+    state: str
+    key: str
+    identity: str
+    arguments: str
+    task: str
+    run: str
+    call: str
+    attempt: int
+    deadline: int
+    result: str | None = None
+    labels: str = ""
+
+    @classmethod
+    def of_row(cls, row: tuple[Any, ...]) -> Self:
+        """Read a row of the query `action_by_id`."""
+        return cls(*row)
+
+    @property
+    def label_set(self) -> Labels:
+        """The labels of its result."""
+        return frozenset(self.labels.split(",")) if self.labels else frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The action that a call wants to do: its id, its key as the outside may be handed it, and its identity."""
+
+    id: str
+    key: str
+    identity: str
+    arguments: Kept
+
+
+Make = Callable[[str], Awaitable[Any]]
+"""Makes the call; is handed the key."""
+
+
+class Acting:
+    """Acts for one run under one claim."""
+
+    def __init__(self, installation: Installation, recorder: Recorder, outcomes: Outcomes) -> None:
+        self._installation, self._recorder, self._outcomes = installation, recorder, outcomes
+        self.run = recorder.run
+
+    # What the Gate is told
+
+    async def facts(self, call: CallState, tool: Tool, arguments: Mapping[str, Any]) -> ActionFacts | None:
+        """Give how the action of a call stands, as the Gate weighs it; None where there is none yet."""
+        wanted = await self._wanted(tool, arguments)
+        action = await self._action(wanted.id)
+        if action is None:
+            return None
+        same = action.identity == wanted.identity
+        return ActionFacts(action.state, same, action.run, self._is_mine(action, call))  # type: ignore[arg-type]
+
+    def _is_mine(self, action: Action, call: CallState) -> bool:
+        return (action.run, action.call) == (self.run.id, call.id)
+
+    async def _wanted(self, tool: Tool, arguments: Mapping[str, Any]) -> Wanted:
+        contents, run = self._installation.contents, self.run
+        key = key_of(tool, arguments, run.root_task)
+        place = "" if "{task_id}" in (tool.key or "") else run.company
+        name = contents.digest("*", canonical.encode([place, key]))
+        kept = await contents.keep_any(run.company, canonical.encode(dict(arguments)))
+        identity = contents.digest("*", identity_of(tool, arguments))
+        return Wanted(f"action_{name[:32]}", key, identity, kept)
+
+    async def _action(self, name: str) -> Action | None:
+        rows = await self._installation.ledger.query("action_by_id", name)
+        return Action.of_row(rows[0]) if rows else None
+
+    # Acting
+
+    async def act(self, call: CallState, tool: Tool, arguments: Mapping[str, Any], make: Make) -> None:
+        """Do an allowed action, or give what came of it when another did it."""
+        wanted = await self._wanted(tool, arguments)
+        end = self._installation.clock.now() + self._installation.settings.action_wait_ms
+        while True:
+            action = await self._action(wanted.id)
+            if action is not None and action.identity != wanted.identity:
+                await self.conflict(call, tool, wanted, action)
+                return
+            match None if action is None else action.state:
+                case None | "failed":
+                    settled = await self._claim_and_do(call, tool, wanted, action, make)
+                case "done":
+                    await self._repeat(call, tool, wanted, action)
+                    return
+                case "in_doubt":
+                    settled = await self._doubtful(call, tool, wanted, action, make)
+                case _:
+                    settled = await self._claimed(call, tool, wanted, action, make, end)
+            if settled:
+                return
+
+    async def _claimed(
+        self, call: CallState, tool: Tool, wanted: Wanted, action: Action, make: Make, end: int
+    ) -> bool:
+        """Somebody is at it. A claim of this very call is one that nobody settled before a crash."""
+        clock = self._installation.clock
+        if self._is_mine(action, call):
+            if not tool.takes_key:
+                await self._in_doubt(call, tool, wanted, action)
+                return True
+            return await self._claim_and_do(call, tool, wanted, action, make)
+        if clock.now() >= end:
+            self._outcomes.fail(call, Text("action.under_way", tool=tool.name))
+            return True
+        await self._recorder.flush(durable=False)
+        await clock.sleep(POLL_MS / 1000)
+        return False
+
+    async def _doubtful(
+        self, call: CallState, tool: Tool, wanted: Wanted, action: Action, make: Make
+    ) -> bool:
+        if tool.takes_key:
+            return await self._claim_and_do(call, tool, wanted, action, make)
+        self._outcomes.fail(call, Text("action.in_doubt", tool=tool.name))
+        return True
+
+    async def _claim_and_do(
+        self, call: CallState, tool: Tool, wanted: Wanted, before: Action | None, make: Make
+    ) -> bool:
+        """Claim the action and do it. False when somebody else was there first: look again."""
+        run, clock = self.run, self._installation.clock
+        attempt = 1 if before is None else before.attempt + 1
+        body = {
+            "action": wanted.id,
+            "tool": tool.name,
+            "key": (key := self._outcomes.keep_text(wanted.key)).digest,
+            "identity": wanted.identity,
+            "arguments": wanted.arguments.digest,
+            "task": run.root_task,
+            "run": run.id,
+            "call": call.id,
+            "attempt": attempt,
+            "deadline": clock.now() + run.time_left(tool.timeout_ms),
+        }
+        guards = [Row("owner_is", (run.task, run.epoch), "not_owner")]
+        if before is not None:
+            guards.append(Row("action_stands", (wanted.id, before.state, before.attempt), "duplicate_action"))
+        outcome = await self._recorder.flush(
+            writes=(Write(wanted.id, None, (Draft("action.claimed", body),)),),
+            guards=guards,
+            contents=(wanted.arguments.row, key.row),
+        )
+        if isinstance(outcome, Refused):
+            if outcome.constraint == "not_owner":
+                self._outcomes.fail(call, Text("message.not_owner"))
+                return True
+            return False
+        await self._do(call, tool, wanted, make)
+        return True
+
+    async def _do(self, call: CallState, tool: Tool, wanted: Wanted, make: Make) -> None:
+        try:
+            result = await make(wanted.key if tool.takes_key else "")
+        except UnansweredError as error:
+            await self._unanswered(call, tool, wanted, error)
+            return
+        kept = await self._outcomes.take(call, tool, result)
+        labels = tool.labels_of(result) if kept is not None else frozenset()
+        await self._settle(call, tool, wanted, "done", kept, labels)
+
+    async def _unanswered(self, call: CallState, tool: Tool, wanted: Wanted, error: UnansweredError) -> None:
+        """The call ended without an answer: unless the tool says so, it is not known whether it had its effect."""
+        if error.undone or tool.takes_key:
+            self._outcomes.fail_saying(call, tool, error.reason, error.said)
+            await self._settle(call, tool, wanted, "failed" if error.undone else "in_doubt")
+            return
+        action = await self._action(wanted.id)
+        if action is not None:
+            await self._in_doubt(call, tool, wanted, action, error)
+
+    async def _settle(
+        self,
+        call: CallState,
+        tool: Tool,
+        wanted: Wanted,
+        state: str,
+        kept: Kept | None = None,
+        labels: Labels = frozenset(),
+    ) -> None:
+        """Record what came of an action with the answer of its call. Were it lost, it would be in doubt."""
+        body: dict[str, Any] = {"action": wanted.id}
+        if kept is not None:
+            body["result"] = kept.digest
+            if labels:
+                body["labels"] = listed(labels)
+        self._recorder.note_beside(wanted.id, f"action.{state}", body)
+        self._tell(call, tool, wanted, state, kept)
+        await self._recorder.flush(durable=False)
+
+    def _tell(self, call: CallState, tool: Tool, wanted: Wanted, outcome: str, kept: Any = None) -> None:
+        body = {
+            "task": self.run.task,
+            "action": wanted.id,
+            "tool": tool.name,
+            "run": self.run.id,
+            "call": call.id,
+            "outcome": outcome,
+            "arguments": wanted.arguments.digest,
+        }
+        if kept is not None:
+            body["result"] = kept if isinstance(kept, str) else kept.digest
+        self._recorder.note_beside(self.run.root_task, "task.acted", body, (wanted.arguments.row,))
+
+    # What is not done again
+
+    async def _repeat(self, call: CallState, tool: Tool, wanted: Wanted, action: Action) -> None:
+        """Already done: the recorded result is given, unless it may not enter this run's scope."""
+        if action.result is None or self._outcomes.refusal(action.label_set) is not None:
+            self._outcomes.fail(call, Text("action.done_already", tool=tool.name, run=action.run))
+        else:
+            data = await self._installation.contents.read(action.result)
+            kept = await self._installation.contents.keep_any(self.run.company, data)
+            self._outcomes.answer(call, kept, action.label_set, repeats=action.id, by_run=action.run)
+        self._tell(call, tool, wanted, "repeated", action.result)
+        await self._recorder.flush(durable=False)
+
+    async def _in_doubt(
+        self,
+        call: CallState,
+        tool: Tool,
+        wanted: Wanted,
+        action: Action,
+        error: UnansweredError | None = None,
+    ) -> None:
+        """Nobody knows whether it was done: people are shown what is known, and the call waits for what they say."""
+        run, installation = self.run, self._installation
+        form = {
+            "tool": tool.name,
+            "key": wanted.key,
+            "arguments": await self._json(action.arguments),
+            "deadline": action.deadline,
+            "attempt": action.attempt,
+        }
+        if error is not None:
+            form |= {"reason": error.reason, "said": error.said}
+        kept = await installation.contents.keep_any(run.company, canonical.encode(form))
+        name = new_id("question", installation.clock)
+        due_at = installation.clock.now() + installation.settings.answer_ms
+        draft = asked(
+            name,
+            "action",
+            run.task,
+            run.id,
+            kept.digest,
+            run.scope,
+            due_at,
+            listed(run.labels),
+            call.id,
+            tool.name,
+        )
+        draft.body["action"] = action.id
+        waiting = Draft(
+            "tool.waiting", {"call": call.id, "tool": call.tool, "question": name, "due_at": due_at}
+        )
+        self._recorder.note_beside(action.id, "action.in_doubt", {"action": action.id})
+        self._tell(call, tool, wanted, "in_doubt")
+        self._recorder.note_beside(run.root_task, draft.kind, draft.body, (kept.row,))
+        await self._recorder.flush(
+            then=(waiting,), rows=(timer_row(name, due_at, "question", run.root_task, {"run": run.id}),)
+        )
+
+    async def conflict(self, call: CallState, tool: Tool, wanted: Wanted, action: Action) -> None:
+        """The same key with other arguments: no call is made, and people see both (AC-1)."""
+        self._outcomes.fail(call, Text("action.conflict", tool=tool.name))
+        await self.note_conflict(call, tool, wanted, action)
+
+    async def denied(self, call: CallState, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        """Show people a conflict that the Gate found."""
+        wanted = await self._wanted(tool, arguments)
+        action = await self._action(wanted.id)
+        if action is not None and action.identity != wanted.identity:
+            await self.note_conflict(call, tool, wanted, action)
+
+    async def note_conflict(self, call: CallState, tool: Tool, wanted: Wanted, action: Action) -> None:
+        """Put a conflict into the human queue and into the exchange."""
+        run, installation = self.run, self._installation
+        done: dict[str, Any] = {"arguments": await self._json(action.arguments), "outcome": action.state}
+        if action.result is not None:
+            done["result"] = await self._json(action.result)
+        wants = await self._json(wanted.arguments.digest)
+        form = {"tool": tool.name, "key": wanted.key, "done": done, "wanted": {"arguments": wants}}
+        kept = await installation.contents.keep_any(run.company, canonical.encode(form))
+        draft = asked(
+            new_id("question", installation.clock),
+            *(
+                "conflict",
+                run.task,
+                run.id,
+                kept.digest,
+                run.scope,
+                0,
+                listed(run.labels),
+                call.id,
+                tool.name,
+            ),
+        )
+        self._tell(call, tool, wanted, "conflict")
+        self._recorder.note_beside(run.root_task, draft.kind, draft.body, (kept.row,))
+
+    async def _json(self, digest: str) -> Any:
+        return canonical.parse(await self._installation.contents.read(digest), "action")
