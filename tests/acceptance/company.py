@@ -40,7 +40,7 @@ async def look(call: ToolCall, order: str) -> dict:
     return {"order": order, "amount": 12}
 
 
-@tool(effect="write", steers=["order"], labels=[], parameters=ORDER)
+@tool(effect="write", steers=["order"], labels=[], parameters=ORDER, key="{task_id}:book:{order}")
 async def book(call: ToolCall, order: str) -> dict:
     """Book an order."""
     effect("book", call.run)

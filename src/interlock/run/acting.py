@@ -7,7 +7,7 @@ it is made again only where the tool takes the key; else a person says what is t
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from interlock import canonical
 from interlock.action.key import identity_of, key_of
@@ -18,6 +18,7 @@ from interlock.gate.tool import Tool
 from interlock.ledger.content_store import Kept
 from interlock.ledger.ledger import Refused, Row, Write
 from interlock.ledger.step import Draft
+from interlock.run.action import Action, doubted
 from interlock.run.foreign import UnansweredError
 from interlock.run.installation import Installation
 from interlock.run.outcome import Outcomes
@@ -27,38 +28,9 @@ from interlock.run.run import CallState
 from interlock.run.timer import timer_row
 from interlock.scope.label import Labels, listed
 
-__all__ = ["Acting", "Action"]
+__all__ = ["Acting"]
 
 POLL_MS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """An action as the ledger has it. `identity` is the keyed digest of what makes a call the same action."""
-
-    id: str
-    tool: str
-    state: str
-    key: str
-    identity: str
-    arguments: str
-    task: str
-    run: str
-    call: str
-    attempt: int
-    deadline: int
-    result: str | None = None
-    labels: str = ""
-
-    @classmethod
-    def of_row(cls, row: tuple[Any, ...]) -> Self:
-        """Read a row of the query `action_by_id`."""
-        return cls(*row)
-
-    @property
-    def label_set(self) -> Labels:
-        """The labels of its result."""
-        return frozenset(self.labels.split(",")) if self.labels else frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +112,7 @@ class Acting:
         clock = self._installation.clock
         if self._is_mine(action, call):
             if not tool.takes_key:
-                await self._in_doubt(call, tool, wanted, action)
+                await self._in_doubt(call, action)
                 return True
             return await self._claim_and_do(call, tool, wanted, action, make)
         if clock.now() >= end:
@@ -210,7 +182,7 @@ class Acting:
             return
         action = await self._action(wanted.id)
         if action is not None:
-            await self._in_doubt(call, tool, wanted, action, error)
+            await self._in_doubt(call, action, error)
 
     async def _settle(
         self,
@@ -258,49 +230,20 @@ class Acting:
         self._tell(call, tool, wanted, "repeated", action.result)
         await self._recorder.flush(durable=False)
 
-    async def _in_doubt(
-        self,
-        call: CallState,
-        tool: Tool,
-        wanted: Wanted,
-        action: Action,
-        error: UnansweredError | None = None,
-    ) -> None:
+    async def _in_doubt(self, call: CallState, action: Action, error: UnansweredError | None = None) -> None:
         """Nobody knows whether it was done: people are shown what is known, and the call waits for what they say."""
-        run, installation = self.run, self._installation
-        form = {
-            "tool": tool.name,
-            "key": wanted.key,
-            "arguments": await self._json(action.arguments),
-            "deadline": action.deadline,
-            "attempt": action.attempt,
-        }
-        if error is not None:
-            form |= {"reason": error.reason, "said": error.said}
-        kept = await installation.contents.keep_any(run.company, canonical.encode(form))
-        name = new_id("question", installation.clock)
-        due_at = installation.clock.now() + installation.settings.answer_ms
-        draft = asked(
-            name,
-            "action",
-            run.task,
-            run.id,
-            kept.digest,
-            run.scope,
-            due_at,
-            listed(run.labels),
-            call.id,
-            tool.name,
-        )
-        draft.body["action"] = action.id
+        due_at = self._installation.clock.now() + self._installation.settings.answer_ms
+        draft, kept, told = await doubted(self._installation, self.run, action, due_at, error)
+        name = draft.body["question"]
         waiting = Draft(
             "tool.waiting", {"call": call.id, "tool": call.tool, "question": name, "due_at": due_at}
         )
         self._recorder.note_beside(action.id, "action.in_doubt", {"action": action.id})
-        self._tell(call, tool, wanted, "in_doubt")
-        self._recorder.note_beside(run.root_task, draft.kind, draft.body, (kept.row,))
+        self._recorder.note_beside(self.run.root_task, told.kind, told.body)
+        self._recorder.note_beside(self.run.root_task, draft.kind, draft.body, (kept.row,))
         await self._recorder.flush(
-            then=(waiting,), rows=(timer_row(name, due_at, "question", run.root_task, {"run": run.id}),)
+            then=(waiting,),
+            rows=(timer_row(name, due_at, "question", self.run.root_task, {"run": self.run.id}),),
         )
 
     async def conflict(self, call: CallState, tool: Tool, wanted: Wanted, action: Action) -> None:

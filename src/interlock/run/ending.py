@@ -77,7 +77,11 @@ class Ending:
         guards = [guard for opening in openings for guard in opening.guards]
         outcome = await self._recorder.flush(
             then=(Draft("run.closed", body),),
-            writes=(*(opening.write for opening in openings), Write(self.run.root_task, None, told)),
+            writes=(
+                *(opening.write for opening in openings),
+                *following.writes,
+                Write(self.run.root_task, None, told),
+            ),
             guards=(*following.guards, *returned_budget(self.run), *guards),
             rows=(*closing_rows(self.run, emitted.owed), *following.rows),
             contents=(*finished.contents, *emitted.contents, *following.contents),

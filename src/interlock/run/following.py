@@ -8,10 +8,11 @@ from interlock.agent.spec import FINAL_ANSWER, Spec
 from interlock.catalogue import Text, say
 from interlock.clock import new_id
 from interlock.event.event import Exposed
-from interlock.ledger.ledger import ContentRow, Row
+from interlock.ledger.ledger import ContentRow, Row, Write
 from interlock.ledger.step import Draft
 from interlock.message.envelope import Envelope
 from interlock.message.task import owner_person
+from interlock.run.action import Action, doubted
 from interlock.run.closing import Emitted, budget_left
 from interlock.run.finish import Finished
 from interlock.run.installation import Installation
@@ -36,6 +37,7 @@ class Following:
     rows: list[Row] = field(default_factory=list)
     contents: list[ContentRow] = field(default_factory=list)
     openings: list[Opening] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
 
 
 async def followed(
@@ -52,6 +54,7 @@ async def followed(
     """Give what follows. `owns`: whether the run's agent owns the task still; `waited_for`: whether a reply is owed."""
     found = Following()
     await _withdraw(installation, run, found)
+    await _doubt(installation, run, found)
     await _cancel_what_it_waits_for(installation, run, found)
     if not owns:
         return found
@@ -95,6 +98,22 @@ async def _withdraw(installation: Installation, run: Run, found: Following) -> N
             found.told.append(Draft("question.answered", {"question": name, "outcome": "withdrawn"}))
             found.guards.append(Row("question_waits", (name,), "already_answered"))
             found.rows.append(Row("end_timer", (name,)))
+
+
+async def _doubt(installation: Installation, run: Run, found: Following) -> None:
+    """An action that the run claimed and did not settle is in doubt, and for people to settle (AC-2)."""
+    left = {call.id for call in run.waiting if call.verdict == "allow" and call.message is None}
+    if not left:
+        return
+    for action in map(Action.of_row, await installation.ledger.query("actions_of_task", run.root_task)):
+        if (action.state, action.run) == ("claimed", run.id) and action.call in left:
+            draft, kept, told = await doubted(installation, run, action, 0)
+            found.writes.append(Write(action.id, None, (Draft("action.in_doubt", {"action": action.id}),)))
+            found.guards.append(
+                Row("action_stands", (action.id, "claimed", action.attempt), "duplicate_action")
+            )
+            found.told += [told, draft]
+            found.contents.append(kept.row)
 
 
 async def _cancel_what_it_waits_for(installation: Installation, run: Run, found: Following) -> None:

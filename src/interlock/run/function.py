@@ -29,6 +29,11 @@ class FunctionRun(Protocol):
         """Call a tool and give its result. A call the Gate denies raises InterlockError `gate.denied`."""
         ...
 
+    async def together(self, *calls: tuple[str, Mapping[str, Any]]) -> list[Any]:
+        """Make several calls, each given as a tool's name with its arguments, and wait for all of them: so several agents
+        work at the same time. Gives for each its result, or the InterlockError that a single call would raise."""
+        ...
+
     async def read_artifact(self, name: str) -> str:
         """Read an artifact by the name it was given under."""
         ...

@@ -8,7 +8,7 @@ run, saying where. Time, identifiers and chance are taken from the run, so that 
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from interlock import canonical
@@ -169,8 +169,7 @@ class FunctionBody:
         """Call a tool and give its result. A call that the Gate denies raises InterlockError `gate.denied`,
         one that fails InterlockError `tool.no_result`."""
         async with self._one_at_a_time:
-            if self._ended is not None or self._over:
-                raise self._ended or Ended("failed", Text("function.over"))
+            self._check_open()
             self._place += 1
             state = await self._state_of(name, arguments)
             while state.done is None:
@@ -178,6 +177,39 @@ class FunctionBody:
             await self._recorder.settle()
             self._now = self._run.times.get(state.id, self._now)
             return await self._result(state)
+
+    async def together(self, *calls: tuple[str, Mapping[str, Any]]) -> list[Any]:
+        """Make several calls and wait for all of them; gives for each its result or its InterlockError."""
+        async with self._one_at_a_time:
+            self._check_open()
+            states = []
+            for name, arguments in calls:
+                self._place += 1
+                states.append((await self._state_of(name, dict(arguments)), dict(arguments)))
+            while waiting := [pair for pair in states if pair[0].done is None]:
+                await self._go_on_with_any(waiting)
+            await self._recorder.settle()
+            self._now = max(
+                (self._run.times.get(state.id, self._now) for state, _ in states), default=self._now
+            )
+            return [await self._outcome(state) for state, _ in states]
+
+    async def _go_on_with_any(self, waiting: list[tuple[CallState, dict[str, Any]]]) -> None:
+        """Bring on what does not wait for others; when all of it does, the function is put aside."""
+        await self._take_signals()
+        ready = [pair for pair in waiting if not isinstance(move_of_call(self._run, pair[0]), Wait)]
+        for state, arguments in ready or waiting[:1]:
+            await self._go_on(state, arguments)
+
+    async def _outcome(self, state: CallState) -> Any:
+        try:
+            return await self._result(state)
+        except InterlockError as error:
+            return error
+
+    def _check_open(self) -> None:
+        if self._ended is not None or self._over:
+            raise self._ended or Ended("failed", Text("function.over"))
 
     async def _state_of(self, name: str, arguments: dict[str, Any]) -> CallState:
         try:

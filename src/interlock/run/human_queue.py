@@ -21,12 +21,12 @@ from interlock.ledger.step import Draft
 from interlock.message.envelope import Envelope, Type, malformed
 from interlock.message.hand_off import package_of
 from interlock.message.task import OPEN, Task, is_people, person_owner
+from interlock.run.action import actions_of
 from interlock.run.brief import checked_person
 from interlock.run.closing import budget_left
 from interlock.run.installation import Installation
 from interlock.run.opening import Given, Taker, opened_by_message
 from interlock.run.post import posted
-from interlock.run.talking import actions_of
 from interlock.run.timer import timer_row
 from interlock.scope.barrier import barrier
 from interlock.scope.label import NO_LABELS, Labels

@@ -147,6 +147,11 @@ class Run:
         return given
 
     @property
+    def owes_a_report(self) -> bool:
+        """Whether the work was given by a request, whose reply is a report (RS-1, MS-12)."""
+        return self.message.get("type") == "request" and not self.reported and not self.handed_over
+
+    @property
     def owes_a_reply(self) -> bool:
         """Whether somebody waits for what this run has to say (MS-4)."""
         return self.message.get("type") in {"request", "question"} and not self.reported

@@ -207,6 +207,9 @@ class Runner:
         await self._finish_with((await self._door.judgement.proposed(call))[1], call)
 
     async def _finish_with(self, arguments: Any, call: CallState | None) -> None:
+        if self.run.owes_a_report:
+            await self._call_for_report(call)
+            return
         sizes = self._installation.settings.sizes
         try:
             finished = await take_finish(self._installation.contents, self.run, sizes, arguments)
@@ -221,6 +224,15 @@ class Runner:
                 self._door.outcomes.fail(call, reason, str(error))
             return
         await self.ending.close("finished", None, finished)
+
+    async def _call_for_report(self, call: CallState | None) -> None:
+        reason = Text("prompt.report_first")
+        if call is not None:
+            self._door.outcomes.fail(call, reason)
+        elif self._spec.function is None:
+            self._recorder.note("model.noted", {"text": reason})
+        else:
+            await self.ending.close("failed", Text("run.no_report"))
 
     # Function bodies
 

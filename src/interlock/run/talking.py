@@ -23,6 +23,7 @@ from interlock.ledger.step import Draft
 from interlock.message.envelope import Envelope
 from interlock.message.hand_off import package_of
 from interlock.message.task import is_people, people_of
+from interlock.run.action import actions_of
 from interlock.run.closing import budget_left, source_chain
 from interlock.run.installation import Installation
 from interlock.run.judgement import Judgement
@@ -399,7 +400,7 @@ class Talking:
         body = await self._kept(said)
         attachments = self._attached(arguments.get("attachments", ()))
         envelope = self._envelope(
-            "result", message["from"], body, attachments, reply_to=message["id"], run_to=message["run"]
+            "result", message["from"], body, attachments, reply_to=message["id"], run_to=message.get("run")
         )
         answer = await self._kept({"reported": envelope.id})
         refused = await self._write(
@@ -543,20 +544,3 @@ class Talking:
 
 GOAL = 2000
 """A longer brief is not repeated as a goal."""
-
-
-async def actions_of(installation: Installation, root: str) -> list[dict[str, Any]]:
-    """Give the actions of a root task as a package tells them: tool, arguments, outcome, and the result where there is
-    one."""
-    found = []
-    for row in await installation.ledger.query("actions_of_task", root):
-        _, tool, state, _, _, arguments, _, _, _, _, _, result, _ = row
-        item = {"tool": tool, "arguments": await _json(installation, arguments), "outcome": state}
-        if result is not None:
-            item["result"] = await _json(installation, result)
-        found.append(item)
-    return found
-
-
-async def _json(installation: Installation, digest: str) -> Any:
-    return json.loads(await installation.contents.read(digest))

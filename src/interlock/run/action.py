@@ -1,0 +1,94 @@
+"""An action as the ledger has it, and what people and packages are told of it (AC-2, MS-5)."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Self
+
+from interlock import canonical
+from interlock.clock import new_id
+from interlock.ledger.content_store import Kept
+from interlock.ledger.step import Draft
+from interlock.run.foreign import UnansweredError
+from interlock.run.installation import Installation
+from interlock.run.post import asked
+from interlock.run.run import Run
+from interlock.scope.label import Labels, listed
+
+__all__ = ["Action", "actions_of", "doubted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action as the ledger has it. `identity` is the keyed digest of what makes a call the same action."""
+
+    id: str
+    tool: str
+    state: str
+    key: str
+    identity: str
+    arguments: str
+    task: str
+    run: str
+    call: str
+    attempt: int
+    deadline: int
+    result: str | None = None
+    labels: str = ""
+
+    @classmethod
+    def of_row(cls, row: tuple[Any, ...]) -> Self:
+        """Read a row of the query `action_by_id`."""
+        return cls(*row)
+
+    @property
+    def label_set(self) -> Labels:
+        """The labels of its result."""
+        return frozenset(self.labels.split(",")) if self.labels else frozenset()
+
+
+async def doubted(
+    installation: Installation, run: Run, action: Action, due_at: int, error: UnansweredError | None = None
+) -> tuple[Draft, Kept, Draft]:
+    """Give the question to people about an action of which nobody knows whether it was done, its form, and what the
+    exchange tells of it. The form has both facts: what was to be done, and until when it may still take effect."""
+    form = {
+        "tool": action.tool,
+        "key": (await installation.contents.read(action.key)).decode(),
+        "arguments": await _json(installation, action.arguments),
+        "deadline": action.deadline,
+        "attempt": action.attempt,
+    }
+    if error is not None:
+        form |= {"reason": error.reason, "said": error.said}
+    kept = await installation.contents.keep_any(run.company, canonical.encode(form))
+    name, labels = new_id("question", installation.clock), listed(run.labels)
+    about = (run.task, run.id, kept.digest, run.scope, due_at, labels, action.call, action.tool)
+    draft = asked(name, "action", *about)
+    draft.body["action"] = action.id
+    told = {
+        "task": run.task,
+        "action": action.id,
+        "tool": action.tool,
+        "run": run.id,
+        "call": action.call,
+        "outcome": "in_doubt",
+        "arguments": action.arguments,
+    }
+    return draft, kept, Draft("task.acted", told)
+
+
+async def actions_of(installation: Installation, root: str) -> list[dict[str, Any]]:
+    """Give the actions of a root task as a package tells them: tool, arguments, outcome, and the result where there is
+    one."""
+    found = []
+    for row in await installation.ledger.query("actions_of_task", root):
+        _, tool, state, _, _, arguments, _, _, _, _, _, result, _ = row
+        item = {"tool": tool, "arguments": await _json(installation, arguments), "outcome": state}
+        if result is not None:
+            item["result"] = await _json(installation, result)
+        found.append(item)
+    return found
+
+
+async def _json(installation: Installation, digest: str) -> Any:
+    return json.loads(await installation.contents.read(digest))
