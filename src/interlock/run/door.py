@@ -145,7 +145,9 @@ class Door:
     async def receive(self, call: CallState) -> None:
         """Take in the reply that a call waited for; its labels join the run's, and its attachments can be read."""
         envelope = await self._signals.envelope(self.run.replies[call.message or ""])
-        kept, given = await self._signals.shown(envelope)
+        language = self._installation.settings.language
+        warnings = [say(text, language) for text in call.warnings]
+        kept, given = await self._signals.shown(envelope, {"warnings": warnings} if warnings else {})
         self.outcomes.answer(call, kept, envelope.labels, given=given)
 
     async def act(self, call: CallState, name: str, arguments: Any) -> None:

@@ -28,7 +28,7 @@ class CallState:
 
     `answer` is the number of the model's answer it came from and `index` its place there; for a function
     body `answer` is the place of the call. `fence` is the claim under which it was judged. `question` is what a person
-    was last asked about it, `message` the message whose reply it waits for.
+    was last asked about it, `message` the message whose reply it waits for, with `warnings` about it.
     """
 
     id: str
@@ -41,6 +41,7 @@ class CallState:
     arguments: str | None = None
     question: str | None = None
     message: str | None = None
+    warnings: list[dict[str, Any]] = field(default_factory=list)
     done: Entry | None = None
 
 
@@ -273,7 +274,7 @@ def _waits(run: Run, body: dict[str, Any], fence: int) -> None:
     if "question" in body:
         state.question = body["question"]
     else:
-        state.message = body["message"]
+        state.message, state.warnings = body["message"], body.get("warnings", [])
         run.sent.append(body["message"])
 
 

@@ -5,11 +5,14 @@ exchange of the root task, so that a message which nobody took is still unread (
 """
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from interlock import canonical
 from interlock.catalogue import Text
 from interlock.event.event import Exposed
+from interlock.ledger.content_store import Kept
 from interlock.ledger.ledger import Refused, Row, Write
 from interlock.ledger.step import Draft
 from interlock.message.envelope import Envelope
@@ -95,11 +98,13 @@ class Signals:
         step = (await self._installation.ledger.read(self.run.root_task, place - 1, 1))[0]
         return Envelope.from_dict(step.body)
 
-    async def shown(self, envelope: Envelope) -> tuple[Any, list[dict[str, Any]]]:
-        """Give the content that a prompt shows of a message, and its attachments as the run knows them."""
+    async def shown(
+        self, envelope: Envelope, more: Mapping[str, Any] = MappingProxyType({})
+    ) -> tuple[Kept, list[dict[str, Any]]]:
+        """Give the content that a prompt shows of a message, with `more`, and its attachments as the run knows them."""
         given = named_apart(self.run, envelope.sender, envelope.attachments)
         said = json.loads(await self._installation.contents.read(envelope.body))
-        form: dict[str, Any] = {"type": envelope.type, "from": envelope.sender, **said}
+        form: dict[str, Any] = {"type": envelope.type, "from": envelope.sender, **said, **more}
         if given:
             form["attachments"] = [Exposed.from_dict(item).shown() for item in given]
         return await self._installation.contents.keep_any(self.run.company, canonical.encode(form)), given

@@ -20,6 +20,7 @@ from interlock.gate.tool import leaves_of
 from interlock.ledger.content_store import Kept
 from interlock.ledger.ledger import Refused, Row, Write
 from interlock.ledger.step import Draft
+from interlock.message.delegation import overlap
 from interlock.message.envelope import Envelope
 from interlock.message.hand_off import package_of
 from interlock.message.task import is_people, people_of
@@ -308,18 +309,16 @@ class Talking:
         await self._sent((waiting,), (draft,), rows=(timer,), contents=(body.row,))
 
     async def _delegate(self, call: CallState, arguments: Mapping[str, Any]) -> None:
-        await self._check_scope(arguments)
-        await self._request(call, "request", arguments)
+        shared = overlap(arguments.get("scope", ()), [body.get("scope", ()) for body in await self._briefs()])
+        if shared.same:
+            raise _RefusedError(Text("message.scope_overlaps", count=len(shared.same)))
+        warnings = [Text("message.scope_near", count=len(shared.near))] if shared.near else []
+        await self._request(call, "request", arguments, warnings)
 
-    async def _check_scope(self, arguments: Mapping[str, Any]) -> None:
-        """An item stands in one brief alone (MS-4); the briefs are those this run has sent."""
-        mine = {" ".join(item.split()).casefold() for item in arguments.get("scope", ())}
-        if not mine:
-            return
-        for body in await self._briefs():
-            others = {" ".join(item.split()).casefold() for item in body.get("scope", ())}
-            if mine & others:
-                raise _RefusedError(Text("message.scope_overlaps", count=len(mine & others)))
+    def _fans_out(self, call: CallState) -> bool:
+        """Whether another part of the work is given away in the same answer, or is still being done."""
+        others = (item for item in self.run.calls.values() if item.tool == DELEGATE and item is not call)
+        return any(item.answer == call.answer or item.done is None for item in others)
 
     async def _briefs(self) -> list[dict[str, Any]]:
         found = []
@@ -329,7 +328,9 @@ class Talking:
                 found.append(arguments if isinstance(arguments, dict) else {})
         return found
 
-    async def _request(self, call: CallState, kind: Any, arguments: Mapping[str, Any]) -> None:
+    async def _request(
+        self, call: CallState, kind: Any, arguments: Mapping[str, Any], warnings: Sequence[Text] = ()
+    ) -> None:
         """Send what waits for a reply: the recipient's run is opened with it, on a task of its own below this one."""
         if (
             reason := await self._chain_reason("request" if kind == "question" else "delegation")
@@ -356,9 +357,18 @@ class Talking:
             "company": run.company,
             "opens": opening.run,
         }
-        waiting = {"call": call.id, "tool": call.tool, "message": envelope.id, "due_at": due_at}
+        waiting: dict[str, Any] = {
+            "call": call.id,
+            "tool": call.tool,
+            "message": envelope.id,
+            "due_at": due_at,
+        }
         if kind == "request":
             waiting["revision"] = given.revision
+            if not given.revision and self._fans_out(call):
+                warnings = [*warnings, Text("message.no_decisions")]
+        if warnings:
+            waiting["warnings"] = list(warnings)
         await self._sent(
             (Draft("tool.waiting", waiting),),
             (*opening.told, Draft("message.sent", envelope.as_dict())),
