@@ -9,7 +9,7 @@ from interlock.gate import rule
 from interlock.gate.budget import Budget, Usage
 from interlock.gate.gate import decide, rules_digest
 from interlock.gate.policy import Policy
-from interlock.gate.proposal import Contract, Proposal
+from interlock.gate.proposal import ActionFacts, Contract, Proposal
 from interlock.gate.verdict import Allow, Ask, Deny
 from interlock.scope.scope import Scope
 from tests.gate.cases import (
@@ -21,6 +21,7 @@ from tests.gate.cases import (
     PUSH,
     RAW,
     READ_ARTIFACT,
+    REFUND,
     SEARCH,
     TAINTED,
     facts,
@@ -199,7 +200,17 @@ def test_the_budget_is_not_passed_by_any_amount(amount: str) -> None:
 @pytest.mark.rule("GT-1")
 def test_of_many_faults_the_first_in_the_fixed_order_is_named() -> None:
     names = [name for name, _ in rule.RULES] + [rule.APPROVAL]
-    order = ["grant", "contract", "arguments", "barrier", "taint", "policy", "budget", "approval"]
+    order = [
+        "grant",
+        "contract",
+        "arguments",
+        "barrier",
+        "taint",
+        "policy",
+        "budget",
+        "duplicate",
+        "approval",
+    ]
     assert names == order
     call = proposal(DELETE, {"id": 7}, estimate=Usage(tool_calls=99))
     run = facts(
@@ -207,6 +218,7 @@ def test_of_many_faults_the_first_in_the_fixed_order_is_named() -> None:
         contract=Contract(tools=frozenset()),
         labels=TAINTED | {"pii"},
         policies=(Policy("p", "deny"),),
+        action=ActionFacts("done", False, "run_2"),
     )
     seen = []
     for mended in (
@@ -217,14 +229,56 @@ def test_of_many_faults_the_first_in_the_fixed_order_is_named() -> None:
         {"labels": TAINTED},
         {"labels": frozenset()},
         {"policies": ()},
+        {"estimate": Usage()},
     ):
-        if "arguments" in mended:
+        if {"arguments", "estimate"} & set(mended):
             call = replace(call, **mended)
         else:
             run = replace(run, **mended)
         seen.append(denied(decide(call, run))[0])
-    assert seen == ["grant", "contract", "arguments", "data_barrier", "taint", "policy", "budget"]
-    assert isinstance(decide(replace(call, estimate=Usage()), run), Allow)
+    assert seen == [
+        *("grant", "contract", "arguments", "data_barrier", "taint", "policy", "budget", "duplicate"),
+    ]
+    assert isinstance(decide(call, replace(run, action=None)), Allow)
+
+
+@pytest.mark.rule("AC-1", "GT-1")
+def test_the_action_ledger_is_looked_into_before_a_person_is_asked() -> None:
+    run = facts(policies=(Policy("p", "ask"),))
+    call = proposal(REFUND, {"order": "a", "amount": 5})
+    asking = decide(call, run)
+    assert isinstance(asking, Ask)
+    for state in ("done", "claimed"):
+        verdict = decide(call, replace(run, action=ActionFacts(state, True, "run_2")))
+        assert isinstance(verdict, Allow), "nothing will be done, so nobody is asked"
+        assert verdict.repeats
+        assert (verdict.as_dict()["rule"], verdict.as_dict()["reason"]["with"]) == (
+            "duplicate",
+            {"run": "run_2"},
+        )
+    for state in ("done", "claimed", "in_doubt"):
+        verdict = decide(call, replace(run, action=ActionFacts(state, False, "run_2")))
+        assert denied(verdict) == ("duplicate", "action.conflict")
+    assert denied(decide(call, replace(run, action=ActionFacts("in_doubt", True, "run_2")))) == (
+        "duplicate",
+        "action.in_doubt",
+    )
+    again = replace(call, tool=replace(REFUND, takes_key=True))
+    for proposed, action in (
+        (again, ActionFacts("in_doubt", True, "run_2")),
+        (call, ActionFacts("failed", True, "run_2")),
+        (call, ActionFacts("failed", False, "run_2")),
+        (call, ActionFacts("claimed", True, "run_1", mine=True)),
+    ):
+        assert isinstance(decide(proposed, replace(run, action=action)), Ask), "judged like any call"
+
+
+@pytest.mark.rule("AC-1", "GT-2")
+def test_what_is_denied_is_denied_though_it_was_done_before() -> None:
+    done = ActionFacts("done", True, "run_2")
+    call = proposal(REFUND, {"order": "a", "amount": 5})
+    assert denied(decide(call, facts(granted=frozenset(), action=done)))[0] == "grant"
+    assert denied(decide(call, facts(policies=(Policy("p", "deny"),), action=done)))[0] == "policy"
 
 
 @pytest.mark.rule("GT-1")

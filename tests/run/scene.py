@@ -84,6 +84,9 @@ def tool_giving(calls: Calls, name: str, result: Any, **declared: Any) -> BoundT
         "parameters": {"type": "object", "properties": {}},
         **declared,
     }
+    if declared["effect"] in {"write", "destructive"}:
+        required = declared["parameters"].get("required", ())
+        declared.setdefault("key", ":".join(["{task_id}", name, *(f"{{{item}}}" for item in required)]))
     return tool(name=name, **declared)(function)
 
 

@@ -57,7 +57,8 @@ def test_a_function_that_gives_up_on_its_own_calls_still_ends(tmp_path):
             return Finish("done")
 
         spec = spec_of("f", tools=("note",), function="m:body", instructions="")
-        tools = [tool_giving(calls, "note", {"ok": 1}, effect="write")]
+        numbered = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
+        tools = [tool_giving(calls, "note", {"ok": 1}, effect="write", parameters=numbered)]
         async with world(tmp_path, specs=[spec], tools=tools, functions={"m:body": body}) as runtime:
             slow_disk(runtime)
             state = await go_through(runtime, at("f"))

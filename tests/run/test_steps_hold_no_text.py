@@ -178,7 +178,7 @@ def test_a_secret_reaches_its_tool_after_an_allow_and_nothing_else(tmp_path, cap
             with_secret("raises_ours", raising_ours, **two),
             with_secret("odd", lambda secrets: {secrets["key"]}),
             with_secret("ungranted", dict, secrets=["key", "others"]),
-            with_secret("denied", dict, effect="write", steers=["to"]),
+            with_secret("denied", dict, effect="write", steers=["to"], key="{task_id}:denied"),
             tool_giving(calls, "inbox", {"body": "x"}, labels=["untrusted"]),
         ]
         names = ("returns", "raises", "raises_ours", "odd", "ungranted", "inbox", "denied")

@@ -9,21 +9,24 @@ from typing import Any, cast, overload
 from interlock import canonical
 from interlock.catalogue import Text
 from interlock.errors import InterlockError
+from interlock.gate.action_key import check_key
 from interlock.gate.tool import EFFECTS, PLATFORM_NAMES, Effect, Tool
 from interlock.scope.scope import NAME, Scope
 
-__all__ = ["BoundTool", "ToolCall", "Toolbox", "tool"]
+__all__ = ["BoundTool", "NotDone", "ToolCall", "Toolbox", "tool"]
 
 
-class NotDone(Exception):
-    """SHIM"""
+class NotDone(Exception):  # noqa: N818  it is what the tool says, not a fault
+    """Raised by a tool that writes: surely nothing was done. Its words are told to the agent, and the action may be
+    tried anew. After any other exception, and after a time-out, nobody knows whether the effect took place."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """What a tool may know of the call it serves; a tool takes it as its first parameter if it wants it.
 
-    `secrets` holds just those the tool declared and was granted, resolved after the Gate's allow.
+    `secrets` holds just those the tool declared and was granted, resolved after the Gate's allow. `idempotency_key` is the
+    key of the action, to be handed on to the outside, for a tool that declares `takes_key`.
     """
 
     run: str
@@ -63,6 +66,8 @@ def tool(
     destination: str | None = None,
     secrets: Iterable[str] = (),
     timeout_ms: int = 60_000,
+    key: str | None = None,
+    takes_key: bool = False,
     parameters: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], BoundTool]: ...
 def tool(function: Callable[..., Awaitable[Any]] | None = None, /, **declared: Any) -> Any:
@@ -71,7 +76,8 @@ def tool(function: Callable[..., Awaitable[Any]] | None = None, /, **declared: A
     The JSON Schema of the arguments is taken from the annotations unless `parameters` gives it, the
     description from the docstring. A tool without `effect` can be registered, but the Gate never lets it
     run (GT-3). Raises InterlockError `tool.not_async`, `tool.malformed_name`, `tool.unknown_effect` (with
-    `_near` when a known one is meant), `tool.bad_timeout`, `tool.unknown_steering` or `tool.no_schema`.
+    `_near` when a known one is meant), `tool.bad_timeout`, `tool.unknown_steering` or `tool.no_schema`,
+    and what `interlock.gate.action_key.check_key` says of the key.
     """
     if function is not None:
         return _bind(function, {})
@@ -98,7 +104,7 @@ def _bind(function: Callable[..., Awaitable[Any]], declared: dict[str, Any]) -> 
         if argument not in known:
             raise InterlockError("tool.unknown_steering", tool=name, value=argument, known=sorted(known))
     destination = declared.get("destination")
-    return BoundTool(
+    bound = BoundTool(
         Tool(
             name=name,
             description=inspect.getdoc(function) or "",
@@ -117,6 +123,8 @@ def _bind(function: Callable[..., Awaitable[Any]], declared: dict[str, Any]) -> 
         function,
         wants_call,
     )
+    check_key(bound.declaration)
+    return bound
 
 
 def _check_effect(name: str, effect: Any) -> None:
@@ -197,6 +205,7 @@ class Toolbox:
         Raises InterlockError `tool.doubled` when another one has its name, `tool.reserved_name` when one of the
         platform's own has it.
         """
+        check_key(item.declaration)
         if item.declaration.name in PLATFORM_NAMES:
             raise InterlockError(
                 "tool.reserved_name", value=item.declaration.name, known=sorted(PLATFORM_NAMES)

@@ -16,7 +16,7 @@ from interlock.gate.verdict import _SEAL, Allow, Ask, Deny, Objection, Verdict
 
 __all__ = ["decide", "rules_digest"]
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever a rule comes to judge otherwise, so that the digest of the rule set changes with it."""
 
 
@@ -49,6 +49,8 @@ def _answered(
     )
     if isinstance(answer, Deny):
         return answer
+    if rule.is_repeat(run) and run.action is not None:
+        return Allow(_SEAL, digest, Text("gate.repeats", run=run.action.by_run), rule.DUPLICATE)
     if not objections:
         return Allow(_SEAL, digest)
     if answer is None:

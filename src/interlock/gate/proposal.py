@@ -86,12 +86,16 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class ActionFacts:
-    """What the ledger says of an action that a call would do again."""
+    """How the action of a call stands in the action ledger (AC-1).
 
-    state: str
+    state: where it is. same: whether what steers it is the same, too. by_run: the run that claimed it last. mine: whether
+    it is this very call that did.
+    """
+
+    state: Literal["claimed", "done", "failed", "in_doubt"]
     same: bool
     by_run: str
-    mine: bool
+    mine: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,7 @@ class RunFacts:
     origins: where values came from, or how to find out, which reads content: it is asked only for a write
         in a run that carries `untrusted`.
     arguments_limit: the largest size of a call's arguments, in bytes.
+    action: how the action that the call would do stands; None where nobody claimed it yet.
     """
 
     run: str

@@ -1,5 +1,5 @@
 """A rule: one question of the Gate, asked in the fixed order `grant`, `contract`, `arguments`, `barrier`,
-`taint`, `policy`, `budget`; the answers of persons come last, as `approval`.
+`taint`, `policy`, `budget`, `duplicate`; the answers of persons come last, as `approval`.
 
 Each rule is a pure function of the proposal and the facts of its run. It gives a `Deny`, or the objections
 that a person would have to decide on, or none.
@@ -19,7 +19,7 @@ from interlock.scope.barrier import Refusal, barrier
 from interlock.scope.label import UNTRUSTED, Labels, listed
 from interlock.scope.scope import Scope
 
-__all__ = ["APPROVAL", "RULES", "Ruling", "judge_answers"]
+__all__ = ["APPROVAL", "DUPLICATE", "RULES", "Ruling", "is_repeat", "judge_answers"]
 
 Ruling = Deny | Sequence[Objection]
 
@@ -192,6 +192,35 @@ def _budget(proposal: Proposal, run: RunFacts) -> Ruling:
     return Deny("budget", Text(f"gate.over_{amount}", wanted=wanted, left=getattr(left, amount)))
 
 
+def _duplicate(proposal: Proposal, run: RunFacts) -> Ruling:
+    """What was done is not done again, and what somebody wants otherwise is not done at all (AC-1).
+
+    The same action that is done, or that another run is doing, makes no call: `is_repeat` says so, and no person is
+    asked. One in doubt may be repeated only where the tool takes the key.
+    """
+    tool, action = _declared(proposal), run.action
+    if action is None or action.mine or action.state == "failed":
+        return () if action is None or action.same or action.state == "failed" else _conflict(tool)
+    if not action.same:
+        return _conflict(tool)
+    if action.state == "in_doubt" and not tool.takes_key:
+        return Deny(DUPLICATE, Text("action.in_doubt", tool=tool.name))
+    return ()
+
+
+def _conflict(tool: Tool) -> Deny:
+    return Deny(DUPLICATE, Text("action.conflict", tool=tool.name))
+
+
+def is_repeat(run: RunFacts) -> bool:
+    """Tell whether a call would do nothing but give what another one did or is doing."""
+    action = run.action
+    return action is not None and action.same and not action.mine and action.state in {"done", "claimed"}
+
+
+DUPLICATE = "duplicate"
+"""The rule that looks into the action ledger, before a person is asked."""
+
 RULES: tuple[tuple[str, Callable[[Proposal, RunFacts], Ruling]], ...] = (
     ("grant", _grant),
     ("contract", _contract),
@@ -200,6 +229,7 @@ RULES: tuple[tuple[str, Callable[[Proposal, RunFacts], Ruling]], ...] = (
     ("taint", _taint),
     ("policy", _policy),
     ("budget", _budget),
+    (DUPLICATE, _duplicate),
 )
 """The rules in the order in which the first denial wins."""
 

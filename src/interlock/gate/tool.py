@@ -59,6 +59,8 @@ class Tool:
     destination: the scope into which it moves data, when it does.
     secrets: names of the secrets it needs; resolved only after an allow, inside the connector.
     timeout_ms: how long one call may take.
+    key: the template of the key under which an action happens once (`interlock.gate.action_key`).
+    takes_key: whether it hands that key to the outside as idempotency key, so that a call may be repeated.
     recipients: the addresses that its argument `to` may name; None where it sends to nobody.
     platform: whether it is one of the platform's own (`read_artifact`, `send`, `finish`…), whose effect stays in the ledger, where labels travel with the data. Every agent has these, a contract does
         not narrow them, and they never ask because of `untrusted`. No declaration from outside can set it.

@@ -33,18 +33,20 @@ class Allow:
     and it cannot be copied, stored or extended.
     """
 
-    __slots__ = ("_digest", "_reason", "_uses")
+    __slots__ = ("_digest", "_reason", "_rule", "_uses")
     _digest: str
     _reason: Text | None
+    _rule: str
     _uses: list[str]
 
-    def __init__(self, seal: object, digest: str, reason: Text | None = None) -> None:
+    def __init__(self, seal: object, digest: str, reason: Text | None = None, rule: str = "approval") -> None:
         """Raise InterlockError `gate.forged_allow` unless the Gate itself is calling."""
         if seal is not _SEAL:
             raise InterlockError("gate.forged_allow")
         set_once = super().__setattr__
         set_once("_digest", digest)
         set_once("_reason", reason)
+        set_once("_rule", rule)
         set_once("_uses", [digest])
 
     def consume(self, digest: str) -> None:
@@ -60,11 +62,16 @@ class Allow:
         except IndexError:
             raise InterlockError("gate.allow_spent") from None
 
+    @property
+    def repeats(self) -> bool:
+        """Whether it is leave to be given what another call did, and to do nothing."""
+        return self._rule == "duplicate"
+
     def as_dict(self) -> dict[str, Any]:
         """Give the verdict as a step keeps it; the digest is not in it, since it is not keyed (RN-3)."""
         if self._reason is None:
             return {"verdict": "allow"}
-        return {"verdict": "allow", "rule": "approval", "reason": self._reason}
+        return {"verdict": "allow", "rule": self._rule, "reason": self._reason}
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise InterlockError("gate.forged_allow")

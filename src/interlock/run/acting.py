@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock import canonical
-from interlock.action.key import identity_of, key_of
 from interlock.catalogue import Text
 from interlock.clock import new_id
+from interlock.gate.action_key import TASK, identity_of, key_of
 from interlock.gate.proposal import ActionFacts
 from interlock.gate.tool import Tool
 from interlock.ledger.content_store import Kept
@@ -71,7 +71,7 @@ class Acting:
     async def _wanted(self, tool: Tool, arguments: Mapping[str, Any]) -> Wanted:
         contents, run = self._installation.contents, self.run
         key = key_of(tool, arguments, run.root_task)
-        place = "" if "{task_id}" in (tool.key or "") else run.company
+        place = "" if f"{{{TASK}}}" in (tool.key or "") else run.company
         name = contents.digest("*", canonical.encode([place, key]))
         kept = await contents.keep_any(run.company, canonical.encode(dict(arguments)))
         identity = contents.digest("*", identity_of(tool, arguments))
@@ -83,8 +83,14 @@ class Acting:
 
     # Acting
 
-    async def act(self, call: CallState, tool: Tool, arguments: Mapping[str, Any], make: Make) -> None:
-        """Do an allowed action, or give what came of it when another did it."""
+    async def act(
+        self, call: CallState, tool: Tool, arguments: Mapping[str, Any], make: Make, repeats: bool
+    ) -> None:
+        """Do an allowed action, or give what came of it when another did it.
+
+        With `repeats` the Gate allowed no more than the latter: when the other one failed, the call is left as it is, to
+        be judged anew.
+        """
         wanted = await self._wanted(tool, arguments)
         end = self._installation.clock.now() + self._installation.settings.action_wait_ms
         while True:
@@ -93,6 +99,8 @@ class Acting:
                 await self.conflict(call, tool, wanted, action)
                 return
             match None if action is None else action.state:
+                case None | "failed" if repeats:
+                    return
                 case None | "failed":
                     settled = await self._claim_and_do(call, tool, wanted, action, make)
                 case "done":

@@ -15,7 +15,7 @@ from interlock.connector.tool import BoundTool, ToolCall
 from interlock.errors import InterlockError
 from interlock.gate.gate import decide
 from interlock.gate.proposal import Proposal, Response, RunFacts
-from interlock.gate.rule import APPROVAL
+from interlock.gate.rule import APPROVAL, DUPLICATE
 from interlock.gate.schema import judge_arguments
 from interlock.gate.tool import Tool
 from interlock.gate.verdict import Allow, Ask, Deny, Verdict
@@ -38,7 +38,6 @@ from interlock.scope.label import NO_LABELS
 
 __all__ = ["Door"]
 
-DUPLICATE = "duplicate"
 SAID = 2000
 """How many characters of a failing tool's words are kept."""
 NO_JSON: Any = object()
@@ -201,7 +200,7 @@ class Door:
         if tool.effect == "read":
             await self._read(call, tool, make)
         else:
-            await self._acting.act(call, tool, proposal.arguments, make)
+            await self._acting.act(call, tool, proposal.arguments, make, allow.repeats)
 
     async def _read(self, call: CallState, tool: Tool, make: Make) -> None:
         if tool.leaves:
