@@ -18,15 +18,23 @@ __all__ = ["CONTENT_KEYS", "ContentCheck", "Within", "content_named"]
 CONTENT_KEYS = frozenset(
     {
         "answer",
+        "arguments",
         "arguments_content",
+        "body",
+        "content",
         "detail",
         "digest",
+        "form",
         "input",
+        "key",
         "list",
+        "not_done_said",
+        "package",
         "result",
+        "said",
         "snapshot",
         "spec",
-        "not_done_said",
+        "summary",
     }
 )
 """The keys of step bodies under which the digest of stored content stands."""
@@ -46,8 +54,13 @@ def content_named(body: Mapping[str, Any]) -> Iterator[Named]:
                 yield key, value
         else:
             for item in value if isinstance(value, list) else (value,):
-                if isinstance(item, dict):
+                if isinstance(item, dict) and not _is_text(item):
                     yield from content_named(item)
+
+
+def _is_text(item: Mapping[str, Any]) -> bool:
+    """Tell whether a value is a message of the catalogue, whose parameters name no content."""
+    return "id" in item and item.keys() <= {"id", "with"}
 
 
 class ContentCheck:

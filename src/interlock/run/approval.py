@@ -19,9 +19,12 @@ from interlock.run.post import asked
 from interlock.run.recorder import Lost, Recorder
 from interlock.run.run import CallState
 from interlock.run.timer import timer_row
-from interlock.scope.label import Labels, listed
+from interlock.scope.label import listed
 
-__all__ = ["Approvals"]
+__all__ = ["APPROVER", "Approvals"]
+
+APPROVER = "approver"
+"""The role of those who decide."""
 
 
 class Approvals:
@@ -66,19 +69,21 @@ class Approvals:
         if call.question is None:
             return []
         rows = await self._installation.ledger.query("questions_of_call", self.run.id, call.id)
-        return [await self._response(*row) for row in rows if row[5] == "approval" and row[9] is not None]
+        return [await self._response(row) for row in rows if row[5] == "approval" and row[9] is not None]
 
-    async def _response(self, name: str, *row: Any) -> Response:
-        form, outcome = row[6], row[8]
+    async def _response(self, row: tuple[Any, ...]) -> Response:
+        """Read a row of the query `questions_of_call`. An approval by somebody who has the role no more fits nothing."""
+        name, form, outcome, by = row[0], row[7], row[9], row[10]
         asked_for = json.loads(await self._installation.contents.read(form))
         fits = asked_for["version"] == self.run.version
-        labels: Labels = frozenset(asked_for["labels"])
+        if outcome == "approve":
+            fits &= self._installation.settings.has_role(by, APPROVER, self.run.scope)
         return Response(
             name,
             asked_for["digest"] if fits else "",
             outcome if outcome in {"approve", "refuse"} else "expire",
             tuple(Objection(item["rule"], _text(item["reason"])) for item in asked_for["objections"]),
-            labels,
+            frozenset(asked_for["labels"]),
         )
 
     async def said(self, call: CallState) -> str:

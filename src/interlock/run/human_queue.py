@@ -22,6 +22,7 @@ from interlock.message.envelope import Envelope, Type, malformed
 from interlock.message.hand_off import package_of
 from interlock.message.task import OPEN, Task, is_people, person_owner
 from interlock.run.action import actions_of
+from interlock.run.approval import APPROVER
 from interlock.run.brief import checked_person
 from interlock.run.closing import budget_left
 from interlock.run.installation import Installation
@@ -37,7 +38,6 @@ __all__ = ["HumanQueue", "Item"]
 PAGE = 500
 SAID = 8000
 """How many characters a person's words may have."""
-APPROVER = "approver"
 
 
 @dataclass(frozen=True, slots=True)

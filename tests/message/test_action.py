@@ -1,0 +1,246 @@
+"""The action ledger in runs: what was done is not done again, what nobody knows is for people, what differs is a conflict."""
+
+import pytest
+
+from interlock.connector.tool import NotDone
+from interlock.run.human_queue import HumanQueue
+from tests.message.scene import agent, bodies, prompt_of, queue_items, to
+from tests.run.scene import (
+    Calls,
+    JumpingClock,
+    asked_in,
+    at,
+    drain,
+    go_through,
+    killing,
+    play,
+    runs_of,
+    tool_giving,
+    trail,
+    work_until_killed,
+)
+from tests.world import sound, world
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"order": {"type": "integer"}, "amount": {"type": "number"}, "reason": {"type": "string"}},
+    "required": ["order", "amount"],
+}
+
+
+def refunding(calls, result=None, **declared):
+    """The tool that all of this is about."""
+    return tool_giving(
+        calls,
+        "refund",
+        {"receipt": "r-1"} if result is None else result,
+        effect="write",
+        parameters=SCHEMA,
+        steers=["order", "amount"],
+        **{"key": "{task_id}:refund:{order}", **declared},
+    )
+
+
+def refund(amount=50, reason="a", order=7):
+    """A call of it."""
+    return {"call": "refund", "with": {"order": order, "amount": amount, "reason": reason}}
+
+
+async def acted(runtime, root):
+    """What the exchange tells of actions."""
+    return [body["outcome"] for body in await bodies(runtime, root, "task.acted")]
+
+
+@pytest.mark.rule("AC-1", "AC-2")
+def test_the_second_of_two_agents_gets_the_result_of_the_first(tmp_path):
+    async def story():
+        calls = Calls()
+        ask = {"call": "ask", "with": {"to": at("b"), "text": "refund it, too"}}
+        script = {
+            at("a"): [refund(), ask, {"finish": "done"}],
+            at("b"): [refund(50.00, "another"), {"finish": "done"}],
+        }
+        specs = [agent("a", sends=["b"], tools=("refund",)), agent("b", tools=("refund",))]
+        async with world(tmp_path, script, specs, tools=[refunding(calls)]) as runtime:
+            state = await go_through(runtime, at("a"), "go")
+            assert calls.of("refund") == 1
+            assert "r-1" in await prompt_of(runtime, "b", 2)
+            assert await acted(runtime, state.task) == ["done", "repeated"]
+            judged = (await trail(runtime, (await runs_of(runtime, at("b")))[0], "tool.judged"))[0]
+            assert (judged["verdict"], judged["rule"]) == ("allow", "duplicate")
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("AC-1", "AC-2", "MS-8")
+@pytest.mark.fault("F1")
+def test_a_reworded_retry_after_a_crash_is_not_done_again_and_another_amount_is_a_conflict(tmp_path):
+    async def story():
+        clock, calls = JumpingClock(), Calls()
+        script = {at("a"): [refund(50, "a"), refund(50.00, "b"), refund(60, "c"), {"finish": "done"}]}
+        settings = {"tools": [refunding(calls)], "clock": clock}
+        async with world(tmp_path, script, [agent("a", tools=("refund",))], **settings) as runtime:
+            name = await runtime.open_run(at("a"), "maria", "go")
+            killing(runtime, lambda point: point == "tool.after_call", 1)
+            assert await work_until_killed(runtime)
+        assert calls.of("refund") == 1
+        clock.move(31)
+        async with world(tmp_path, script, [], **settings) as runtime:
+            await drain(runtime)
+            assert (await runtime.run(name)).status == "open"
+            ((kind, form),) = await asked_in(runtime, name)
+            assert (kind, form["arguments"]["amount"], form["tool"]) == ("action", 50, "refund")
+            assert form["deadline"] > 0, "until when it may still take effect"
+            queue = HumanQueue(runtime.installation)
+            (item,) = await queue.items()
+            await queue.answer(item.id, "joana", "done")
+            await drain(runtime)
+            state = await runtime.run(name)
+            assert state.status == "finished"
+            assert calls.of("refund") == 1, "one outside call, whatever the wording"
+            assert await acted(runtime, state.task) == [
+                "in_doubt",
+                "done",
+                "repeated",
+                "repeated",
+                "conflict",
+            ]
+            (conflict,) = await queue_items(runtime)
+            assert conflict.kind == "conflict"
+            assert conflict.form["done"]["arguments"]["amount"] == 50
+            assert conflict.form["wanted"]["arguments"]["amount"] == 60
+            await queue.close(conflict.id, "joana", "60 was a typing error")
+            assert await queue_items(runtime) == []
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("AC-2")
+def test_a_person_who_says_that_it_was_not_done_lets_it_be_done_once(tmp_path):
+    async def story():
+        clock, calls = JumpingClock(), Calls()
+        results = iter([OSError("the line broke")])
+
+        def broken_once(**_):
+            for error in results:
+                raise error
+            return {"receipt": "r-2"}
+
+        script = {at("a"): [refund(), {"finish": "done"}]}
+        settings = {"tools": [refunding(calls, broken_once)], "clock": clock}
+        async with world(tmp_path, script, [agent("a", tools=("refund",))], **settings) as runtime:
+            state = await go_through(runtime, at("a"), "go")
+            assert state.status == "open"
+            ((_, form),) = await asked_in(runtime, state.id)
+            assert form["said"] == "OSError: the line broke", "both facts before the person"
+            assert form["reason"]["id"] == "tool.raised"
+            queue = HumanQueue(runtime.installation)
+            await queue.answer((await queue.items())[0].id, "joana", "not_done")
+            await drain(runtime)
+            state = await runtime.run(state.id)
+            assert (state.status, calls.of("refund")) == ("finished", 2)
+            assert await acted(runtime, state.task) == ["in_doubt", "failed", "done"]
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("AC-2", "GT-4")
+@pytest.mark.fault("F31")
+def test_an_action_in_doubt_that_nobody_settles_stays_in_doubt_and_is_told(tmp_path):
+    async def story():
+        clock, calls = JumpingClock(), Calls()
+        script = {at("a"): [refund(), {"finish": "done"}]}
+        settings = {"tools": [refunding(calls, TimeoutError())], "clock": clock, "answer_ms": 5000}
+        async with world(tmp_path, script, [agent("a", tools=("refund",))], **settings) as runtime:
+            state = await go_through(runtime, at("a"), "go")
+            clock.move(6)
+            await drain(runtime)
+            state = await runtime.run(state.id)
+            assert (state.status, calls.of("refund")) == ("finished", 1)
+            assert "nobody knows" in await prompt_of(runtime, "a", 2)
+            answered = await bodies(runtime, state.task, "question.answered")
+            assert [item["outcome"] for item in answered] == ["expire"]
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("AC-2")
+def test_a_tool_that_takes_the_key_is_called_again_with_the_same_one(tmp_path):
+    async def story():
+        from interlock.connector.tool import ToolCall, tool
+
+        clock, keys = JumpingClock(), []
+
+        @tool(effect="write", parameters=SCHEMA, steers=["order", "amount"], labels=(), takes_key=True,
+              key="{task_id}:refund:{order}", name="refund")  # fmt: skip
+        async def taking(call: ToolCall, order: int, amount: float, reason: str = "") -> dict:
+            keys.append(call.idempotency_key)
+            return {"receipt": "r-3"}
+
+        script = {at("a"): [refund(), {"finish": "done"}]}
+        settings = {"tools": [taking], "clock": clock}
+        async with world(tmp_path, script, [agent("a", tools=("refund",))], **settings) as runtime:
+            name = await runtime.open_run(at("a"), "maria", "go")
+            killing(runtime, lambda point: point == "tool.after_call", 1)
+            assert await work_until_killed(runtime)
+        clock.move(31)
+        async with world(tmp_path, script, [], **settings) as runtime:
+            await drain(runtime)
+            state = await runtime.run(name)
+            assert state.status == "finished"
+            assert keys == [f"{state.task}:refund:7"] * 2, "from the first attempt on"
+            assert await acted(runtime, state.task) == ["done"]
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("AC-2")
+def test_a_tool_that_says_that_nothing_was_done_may_be_called_anew(tmp_path):
+    async def story():
+        calls = Calls()
+        first = iter([NotDone("no such order")])
+
+        def careful(**_):
+            for error in first:
+                raise error
+            return {"receipt": "r-4"}
+
+        script = {at("a"): [refund(), refund(), {"finish": "done"}]}
+        async with world(
+            tmp_path, script, [agent("a", tools=("refund",))], tools=[refunding(calls, careful)]
+        ) as runtime:
+            state = await go_through(runtime, at("a"), "go")
+            assert (state.status, calls.of("refund")) == ("finished", 2)
+            assert "no such order" in await prompt_of(runtime, "a", 2)
+            assert await acted(runtime, state.task) == ["failed", "done"]
+            assert await queue_items(runtime) == []
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("AC-1", "SC-5")
+def test_a_key_without_the_task_is_one_for_its_company_alone(tmp_path):
+    async def story():
+        calls = Calls()
+        tools = [refunding(calls, key="refund:{order}")]
+        specs = [
+            agent("a", tools=("refund",)),
+            agent("b", tools=("refund",)),
+            agent("a", scope="globex/desk", tools=("refund",)),
+        ]
+        script = {"*": [refund(), {"finish": "done"}]}
+        async with world(tmp_path, script, specs, tools=tools) as runtime:
+            await go_through(runtime, at("a"), "go")
+            await go_through(runtime, at("b"), "go")
+            assert calls.of("refund") == 1, "two root tasks, one order"
+            await go_through(runtime, to("a", scope="globex/desk")[0], "go")
+            assert calls.of("refund") == 2, "the order 7 of another company"
+            assert await sound(runtime)
+
+    play(story())
