@@ -21,6 +21,7 @@ CONTENT_KEYS = frozenset(
         "arguments",
         "arguments_content",
         "body",
+        "brief",
         "content",
         "detail",
         "digest",

@@ -216,6 +216,7 @@ class Acting:
             "task": self.run.task,
             "action": wanted.id,
             "tool": tool.name,
+            "agent": self.run.agent,
             "run": self.run.id,
             "call": call.id,
             "outcome": outcome,
@@ -275,20 +276,8 @@ class Acting:
         wants = await self._json(wanted.arguments.digest)
         form = {"tool": tool.name, "key": wanted.key, "done": done, "wanted": {"arguments": wants}}
         kept = await installation.contents.keep_any(run.company, canonical.encode(form))
-        draft = asked(
-            new_id("question", installation.clock),
-            *(
-                "conflict",
-                run.task,
-                run.id,
-                kept.digest,
-                run.scope,
-                0,
-                listed(run.labels),
-                call.id,
-                tool.name,
-            ),
-        )
+        name = new_id("question", installation.clock)
+        draft = asked(name, "conflict", run, kept.digest, 0, listed(run.labels), call.id, tool.name)
         self._tell(call, tool, wanted, "conflict")
         self._recorder.note_beside(run.root_task, draft.kind, draft.body, (kept.row,))
 

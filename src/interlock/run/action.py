@@ -62,13 +62,13 @@ async def doubted(
         form |= {"reason": error.reason, "said": error.said}
     kept = await installation.contents.keep_any(run.company, canonical.encode(form))
     name, labels = new_id("question", installation.clock), listed(run.labels)
-    about = (run.task, run.id, kept.digest, run.scope, due_at, labels, action.call, action.tool)
-    draft = asked(name, "action", *about)
+    draft = asked(name, "action", run, kept.digest, due_at, labels, action.call, action.tool)
     draft.body["action"] = action.id
     told = {
         "task": run.task,
         "action": action.id,
         "tool": action.tool,
+        "agent": run.agent,
         "run": run.id,
         "call": action.call,
         "outcome": "in_doubt",

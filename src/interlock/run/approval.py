@@ -51,9 +51,7 @@ class Approvals:
         kept = await installation.contents.keep_any(run.company, canonical.encode(form))
         name = new_id("question", installation.clock)
         due_at = installation.clock.now() + installation.settings.answer_ms
-        draft = asked(
-            name, "approval", run.task, run.id, kept.digest, run.scope, due_at, labels, call.id, call.tool
-        )
+        draft = asked(name, "approval", run, kept.digest, due_at, labels, call.id, call.tool)
         waiting = Draft(
             "tool.waiting", {"call": call.id, "tool": call.tool, "question": name, "due_at": due_at}
         )

@@ -251,6 +251,7 @@ class HumanQueue:
         kind = "action.done" if outcome == "done" else "action.failed"
         acted = {
             **{key: step[key] for key in ("task", "action", "tool", "run", "call")},
+            "agent": step["agent"],
             "outcome": "done" if outcome == "done" else "failed",
             "arguments": row[5],
             "by": by,

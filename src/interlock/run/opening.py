@@ -195,7 +195,8 @@ def opened_by_person(
     if brief.released:
         body["released"] = [list(pair) for pair in brief.released]
     pool_row = Row("insert_budget", (task, left.tool_calls, left.tokens, left.money, left.wall_ms))
-    return _opening(run, body, budget, taker, (pool_row,), {"kind": "person", "name": brief.person})
+    by = {"kind": "person", "name": brief.person} | ({"brief": brief.content} if brief.content else {})
+    return _opening(run, body, budget, taker, (pool_row,), by)
 
 
 def opened_by_event(

@@ -7,6 +7,7 @@ from interlock.ledger.ledger import Row
 from interlock.ledger.step import Draft
 from interlock.message.envelope import Envelope
 from interlock.message.task import is_people, people_of
+from interlock.run.run import Run
 from interlock.scope.scope import Scope
 
 __all__ = ["asked", "posted", "queued"]
@@ -47,29 +48,30 @@ def queued(
 
 
 def asked(
-    question: str,
+    name: str,
     kind: str,
-    task: str,
-    run: str,
+    run: Run,
     form: str,
-    scope: Scope,
     due_at: int,
     labels: list[str],
     call: str,
     tool: str,
+    scope: Scope | None = None,
 ) -> Draft:
-    """Give the step that puts a question to the people of a scope. `form` is the digest of what they are shown."""
+    """Give the step by which a run puts a question to people, to those of its own scope unless told otherwise. `form` is
+    the digest of what they are shown; `due_at` 0 is no limit."""
     return Draft(
         "question.asked",
         {
-            "question": question,
+            "question": name,
             "kind": kind,
-            "task": task,
-            "run": run,
+            "task": run.task,
+            "run": run.id,
+            "agent": run.agent,
             "call": call,
             "tool": tool,
             "form": form,
-            "scope": str(scope),
+            "scope": str(scope or run.scope),
             "due_at": due_at,
             "labels": labels,
         },

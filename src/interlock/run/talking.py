@@ -291,16 +291,7 @@ class Talking:
         due_at = self._installation.clock.now() + (limit if within is None else min(limit, within * 1000))
         scope = Address(arguments["to"]).scope
         draft = asked(
-            name,
-            "question",
-            run.task,
-            run.id,
-            body.digest,
-            scope,
-            due_at,
-            listed(run.labels),
-            call.id,
-            call.tool,
+            name, "question", run, body.digest, due_at, listed(run.labels), call.id, call.tool, scope
         )
         waiting = Draft(
             "tool.waiting", {"call": call.id, "tool": call.tool, "question": name, "due_at": due_at}
