@@ -24,6 +24,7 @@ from interlock.modules import Loaded, load_modules
 from interlock.perspective.answer import named_by_answer
 from interlock.perspective.snapshot import Snapshot, load, named_by_manifest
 from interlock.run.brief import checked_brief, checked_person, encoded_brief
+from interlock.run.human_queue import HumanQueue
 from interlock.run.installation import Installation
 from interlock.run.opening import Taker, opened_by_person
 from interlock.run.publishing import Publication, publish
@@ -39,6 +40,7 @@ __all__ = ["SETTINGS_FILE", "Runtime", "find_folder"]
 SETTINGS_FILE = "interlock.yaml"
 HOME = ".interlock"
 RUN = re.compile(r"run_[0-9a-f]{0,32}\Z")
+TASK = re.compile(r"task_[0-9a-f]{0,32}\Z")
 PAGE = 500
 
 
@@ -240,6 +242,22 @@ class Runtime:
             raise InterlockError("run.ambiguous", value=start)
         return str(found[0][0])
 
+    async def find_root(self, start: str) -> str:
+        """Give the root task of the one task or run whose id begins so; for an agent's address, that of its latest run.
+
+        Raises InterlockError `task.unknown`, `task.ambiguous`, or what `find_run` says.
+        """
+        if not start.startswith("task_"):
+            return str((await self.run(await self.find_run(start))).root_task)
+        if not TASK.match(start):
+            raise InterlockError("task.unknown", value=start)
+        found = await self._ledger.query("tasks_starting_with", start, start + "~")
+        if not found:
+            raise InterlockError("task.unknown", value=start)
+        if len(found) > 1 and found[0][0] != start:
+            raise InterlockError("task.ambiguous", value=start)
+        return str(found[0][1])
+
     async def _latest_run(self, agent: Address) -> str:
         before = "run_~"
         while rows := await self._ledger.query("runs_before", before, PAGE):
@@ -248,6 +266,11 @@ class Runtime:
                 if address == agent:
                     return str(run)
         raise InterlockError("run.none_of_agent", agent=agent)
+
+    @property
+    def human_queue(self) -> HumanQueue:
+        """What waits for people, and what they decide."""
+        return HumanQueue(self.installation)
 
     async def run(self, run: str) -> Run:
         """Give the state of a run."""

@@ -63,6 +63,21 @@ class Wired(Protocol):
         """The events it emits."""
         ...
 
+    @property
+    def sends_to(self) -> tuple[Address, ...]:
+        """Whom it may write to."""
+        ...
+
+    @property
+    def hands_to(self) -> tuple[Address, ...]:
+        """Whom it may hand tasks to."""
+        ...
+
+    @property
+    def accepts(self) -> tuple[str, ...]:
+        """The types of messages that start it."""
+        ...
+
 
 class Graph(Protocol):
     """The wiring as a search reads it. The order of each answer must not change between calls."""

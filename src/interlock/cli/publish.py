@@ -141,6 +141,8 @@ def show_publication(item: Publication, terminal: Terminal) -> None:
     terminal.tell(message, agent=item.agent, version=item.version)
     for warning in item.warnings:
         terminal.line(f"  ! {terminal.say(warning)}")
+    for cost in item.cost:
+        terminal.line(f"  = {terminal.say('cli.publish.cost')} {terminal.say(cost)}")
     for wording in item.wording:
         terminal.line(f"  + {terminal.say('cli.publish.wording')} {terminal.say(wording)}")
 
@@ -153,4 +155,5 @@ def _form(item: Publication, terminal: Terminal) -> dict[str, Any]:
         "new": item.new,
         "warnings": [{**text, "text": say(text, terminal.language)} for text in item.warnings],
         "wording": [say(text, terminal.language) for text in item.wording],
+        "cost": [{**text, "text": say(text, terminal.language)} for text in item.cost],
     }

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,12 +16,15 @@ from interlock.catalogue import Text
 from interlock.errors import InterlockError, SeveralError
 from interlock.ledger.ledger import Appended, Conflict, Write
 from interlock.ledger.step import Draft
+from interlock.message.channel import cost_of_one_more, unknown_recipients
 from interlock.run.installation import Installation
 from interlock.scope.scope import INSTALLATION, Address, Scope
 
 __all__ = ["NotPublishedError", "Publication", "change_agent", "change_scope", "publish", "wiring_of"]
 
 PAGE = 5000
+WIRED = ("starts_on", "emits", "sends_to", "hands_to", "accepts")
+"""What of a spec the wiring is made of."""
 AGENT_CHANGES = {"pause": "agent.paused", "resume": "agent.resumed", "retire": "agent.retired"}
 
 
@@ -36,6 +39,7 @@ class Publication:
     warnings: tuple[Text, ...] = ()
     wording: tuple[Text, ...] = ()
     loops: LoopReport | None = None
+    cost: tuple[Text, ...] = ()
 
 
 class NotPublishedError(SeveralError):
@@ -53,6 +57,9 @@ class _Published:
     address: Address
     starts_on: tuple[Trigger, ...]
     emits: tuple[Emission, ...]
+    sends_to: tuple[Address, ...] = ()
+    hands_to: tuple[Address, ...] = ()
+    accepts: tuple[str, ...] = ()
 
 
 async def wiring_of(installation: Installation, standing: Sequence[Spec] = ()) -> Wiring:
@@ -74,6 +81,9 @@ def _wired(address: str, wiring: str) -> Wired:
             Emission(item["event"], item["context"], tuple(item["artifacts"]), tuple(map(Scope, item["to"])))
             for item in form["emits"]
         ),
+        tuple(map(Address, form.get("sends_to", ()))),
+        tuple(map(Address, form.get("hands_to", ()))),
+        tuple(form.get("accepts", ())),
     )
 
 
@@ -94,7 +104,8 @@ async def publish(
     """
     specs = _read_again(specs)
     mistakes = [(spec, error) for spec in specs for error in _unfit(installation, spec)]
-    wiring = await wiring_of(installation, specs)
+    standing = (await wiring_of(installation)).agents
+    wiring = Wiring([*standing.values(), *specs])
     tools, vocabulary = installation.tools.declarations, installation.settings.vocabulary
     flows = [check_data_flow(wiring, spec, tools, vocabulary) for spec in specs]
     mistakes += [(spec, error) for spec, flow in zip(specs, flows, strict=True) for error in flow.errors]
@@ -104,11 +115,20 @@ async def publish(
     settings, published = installation.settings, []
     for spec, flow in zip(specs, flows, strict=True):
         loops = find_loops(wiring, spec, readable, settings.loops_named, settings.loop_edges, language)
-        told = (*warnings(loops), *flow.warnings)
+        told = (*warnings(loops), *flow.warnings, *unknown_recipients(spec, wiring.agents))
         number, new = await _store(installation, spec, author)
         wording = offered_wording(spec, emissions_heard(wiring, spec))
-        published.append(Publication(spec.address, number, spec.digest, new, told, wording, loops))
+        cost = _cost(installation, spec, standing) if new else ()
+        published.append(Publication(spec.address, number, spec.digest, new, told, wording, loops, cost))
     return published
+
+
+def _cost(installation: Installation, spec: Spec, standing: Mapping[Address, Wired]) -> tuple[Text, ...]:
+    kind = "event" if spec.starts_on else "request" if spec.accepts else "person"
+    prompt, offers = installation.prompt_head(spec, 0, kind)
+    return cost_of_one_more(
+        spec, prompt, [[item.name, item.description, item.parameters] for item in offers], standing
+    )
 
 
 def _read_again(specs: Sequence[Spec]) -> list[Spec]:
@@ -164,7 +184,7 @@ async def _store(installation: Installation, spec: Spec, author: str) -> tuple[i
             "version_digest": spec.digest,
             "spec": kept.digest,
             "author": author,
-            "wiring": {"starts_on": form["starts_on"], "emits": form["emits"]},
+            "wiring": {name: form[name] for name in WIRED},
         }
         outcome = await installation.ledger.append(
             (Write(spec.address, None, (Draft("version.published", body),)),), contents=(kept.row,)
