@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from interlock import canonical
 from interlock.cli.terminal import DONE, FOUND, Options, Terminal, account, perform
 from interlock.cli.trail import last_words
+from interlock.cli.waiting import show_waiting
 from interlock.errors import InterlockError
 from interlock.run.run import OPEN, TRAIL, fold
 from interlock.runtime import Runtime
@@ -98,6 +99,8 @@ async def _run(
             await worker.idle()
             terminal.progress_done()
         runs = [await show_run(runtime, name, terminal) for name in await chain_of(runtime, opened)]
+        root = (await runtime.run(opened)).root_task
+        await show_waiting(runtime, root, terminal)
         terminal.tell("cli.run.look", agent=agent)
         terminal.data(runs)
         return DONE if all(item["status"] == "finished" for item in runs) else FOUND
@@ -112,13 +115,9 @@ async def _check_model(runtime: Runtime, agent: Address) -> None:
 
 
 async def chain_of(runtime: Runtime, root: str) -> list[str]:
-    """Give a run and all that its events opened, each before what it opened."""
-    found, waiting = [], [root]
-    while waiting:
-        name = waiting.pop(0)
-        found.append(name)
-        waiting += [row[0] for row in await runtime.installation.ledger.query("runs_caused_by", name, name)]
-    return found
+    """Give a run and all that it caused: by events, messages and hand-offs, in the order in which they were opened."""
+    task = (await runtime.run(root)).root_task
+    return [row[0] for row in await runtime.installation.ledger.query("runs_of_root", root, task)]
 
 
 async def show_run(runtime: Runtime, name: str, terminal: Terminal) -> dict[str, Any]:

@@ -71,10 +71,10 @@ def name_of(owner: str) -> Any:
     return owner_person(owner) or owner
 
 
-def named_in(step: Step) -> Iterator[str]:
-    """Give the digests of the content that a step of the exchange names."""
+def named_in(step: Step) -> Iterator[tuple[str, str]]:
+    """Give key and digest of the content that a step of the exchange names."""
     for body in (step.body, step.body.get("by") if isinstance(step.body.get("by"), dict) else {}):
-        yield from (body[key] for key in CONTENTS if isinstance((body or {}).get(key), str))
+        yield from ((key, body[key]) for key in CONTENTS if isinstance((body or {}).get(key), str))
 
 
 @dataclass(slots=True)

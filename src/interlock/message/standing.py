@@ -33,7 +33,7 @@ def standing_of(steps: Sequence[Step], contents: Mapping[str, Any]) -> Standing:
         return found
     root = steps[0].stream
     first = steps[0].body
-    found.asked = contents.get(first.get("by", {}).get("brief", ""))
+    found.asked = contents.get(first.get("by", {}).get("brief", ""), _first_said(steps, contents))
     for step in steps:
         body = step.body
         if body.get("task") != root:
@@ -47,6 +47,13 @@ def standing_of(steps: Sequence[Step], contents: Mapping[str, Any]) -> Standing:
     found.done = list(_done(steps, contents))
     found.open = list(_open(steps, contents, found))
     return found
+
+
+def _first_said(steps: Sequence[Step], contents: Mapping[str, Any]) -> Any:
+    """What opened the task, where it was a message."""
+    body = next((step.body for step in steps[:2] if step.kind == "message.sent"), {})
+    said = contents.get(body.get("body", ""))
+    return said.get("goal", said.get("text")) if isinstance(said, dict) else said
 
 
 def _done(steps: Sequence[Step], contents: Mapping[str, Any]) -> Iterator[Text]:

@@ -10,6 +10,8 @@ from interlock.run.installation import Installation
 
 __all__ = ["read_exchange"]
 
+TEXTS = frozenset({"summary", "said", "detail"})
+"""The keys under which plain text stands; under the others it is JSON."""
 LONGEST = 1_000_000
 """More steps than the stream of a root task has."""
 
@@ -20,17 +22,19 @@ async def read_exchange(installation: Installation, root: str) -> tuple[list[Ste
     steps = await installation.ledger.read(root, 0, LONGEST)
     contents: dict[str, Any] = {}
     for step in steps:
-        for digest in named_in(step):
+        for key, digest in named_in(step):
             if digest not in contents:
                 try:
-                    contents[digest] = _value(await installation.contents.read(digest))
+                    contents[digest] = _value(key, await installation.contents.read(digest))
                 except InterlockError:
                     continue
     return steps, contents
 
 
-def _value(data: bytes) -> Any:
+def _value(key: str, data: bytes) -> Any:
     text = data.decode(errors="backslashreplace")
+    if key in TEXTS:
+        return text
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -6,7 +6,7 @@ decide at once, the first one counts and the second one is told.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from interlock import canonical
@@ -46,7 +46,7 @@ class Item:
 
     kind: `approval`, `question`, `action`, `conflict`, `task` or `dead_letter`. id: that of the question, the task or the
     message. scope: whose people it waits for. form: what they are shown, read from the content store. due_at: until when,
-    in milliseconds since the Unix epoch; 0 for no limit.
+    in milliseconds since the Unix epoch; 0 for no limit. agent: who asks; outcome, answered_by: what became of it.
     """
 
     kind: str
@@ -57,6 +57,9 @@ class Item:
     run: str = ""
     due_at: int = 0
     owner: str = ""
+    agent: str = ""
+    outcome: str = ""
+    answered_by: str = ""
     reason: dict[str, Any] | None = None
     form: dict[str, Any] = field(default_factory=dict)
 
@@ -71,6 +74,9 @@ class Item:
             "run": self.run,
             "due_at": self.due_at,
             "owner": self.owner,
+            "agent": self.agent,
+            "outcome": self.outcome,
+            "by": self.answered_by,
             "reason": self.reason,
             "form": self.form,
         }
@@ -98,8 +104,21 @@ class HumanQueue:
         return found
 
     async def _question_item(self, row: tuple[Any, ...]) -> Item:
-        name, root, task, run, _, kind, scope, form, due_at, *_ = row
-        return Item(kind, name, scope, root, task, run, due_at, form=await self._form(form))
+        name, root, task, run, _, kind, scope, form, due_at, outcome, by, _ = row
+        found = await self._ledger.query("run_by_id", run)
+        return Item(
+            kind,
+            name,
+            scope,
+            root,
+            task,
+            run,
+            due_at,
+            agent=found[0][1] if found else "",
+            outcome=outcome or "",
+            answered_by=by or "",
+            form=await self._form(form),
+        )
 
     async def _form(self, digest: str) -> dict[str, Any]:
         try:
@@ -188,6 +207,16 @@ class HumanQueue:
             return await self._question_item((await self._ledger.query("question_by_id", name))[0])
         task = await self._task(name)
         return Item("task", task.id, await self._scope(task), task.root, task.id, task.run, owner=task.owner)
+
+    async def whole(self, start: str) -> Item:
+        """Give the one thing whose id begins so, with all that a person is to see of it. Raises InterlockError
+        `queue.unknown` or `queue.ambiguous`."""
+        item = await self.find(start)
+        if item.kind != "task":
+            return item
+        task = await self._task(item.id)
+        last = await self._last_move(task)
+        return replace(item, reason=last.get("reason"), form=await self._package(task))
 
     async def _candidates(self, start: str) -> list[str]:
         if not start.isascii() or not start.replace("_", "").isalnum():

@@ -1,0 +1,200 @@
+"""The human queue on the command line: what waits for people, and what they decide, each recorded with a name."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from interlock.cli.layout import laid_out
+from interlock.cli.moment import moment
+from interlock.cli.run import show_run
+from interlock.cli.terminal import DONE, FOUND, Options, Terminal, account, perform
+from interlock.cli.waiting import line_of, show_waiting
+from interlock.run.human_queue import Item
+from interlock.run.run import OPEN
+from interlock.runtime import Runtime
+from interlock.scope.scope import Address
+
+__all__ = ["answer", "approve", "close", "give", "queue", "refuse", "take"]
+
+Person = Annotated[str | None, Parameter(help="cli.run.person")]
+Wait = Annotated[bool, Parameter(help="cli.queue.wait")]
+Id = Annotated[str, Parameter(help="cli.queue.id")]
+Because = Annotated[str, Parameter(help="cli.queue.because")]
+
+
+def queue(
+    item: Annotated[str | None, Parameter(help="cli.queue.item")] = None,
+    /,
+    *,
+    options: Options = Options(),  # noqa: B008  frozen
+) -> int:
+    """Show what waits for people; with an id, all of it."""
+    return perform(_queue(item, options))
+
+
+async def _queue(item: str | None, options: Options) -> int:
+    terminal = options.terminal
+    async with await options.runtime(read_only=True) as runtime:
+        waiting = runtime.human_queue
+        if item is not None:
+            found = await waiting.whole(item)
+            _show_whole(found, terminal)
+            terminal.data(found.as_dict())
+            return DONE
+        items = await waiting.items()
+        for one in items:
+            terminal.line(f"{one.id}")
+            terminal.line(f"  {line_of(one, terminal)}{_until(one, terminal)}")
+            terminal.line(f"  {terminal.say(f'queue.how_{one.kind}', id=one.id)}")
+        if not items:
+            terminal.tell("queue.empty")
+        terminal.data([{**one.as_dict(), "line": line_of(one, terminal)} for one in items])
+    return DONE
+
+
+def _until(item: Item, terminal: Terminal) -> str:
+    return f"  ({terminal.say('queue.until', when=moment(terminal, item.due_at))})" if item.due_at else ""
+
+
+def _show_whole(item: Item, terminal: Terminal) -> None:
+    terminal.line(item.id)
+    terminal.line(f"  {line_of(item, terminal)}{_until(item, terminal)}")
+    if item.outcome:
+        terminal.line(f"  {terminal.say(f'queue.outcome_{item.outcome}')} ({item.answered_by or '–'})")
+    for key, value in item.form.items():
+        if key == "digest":
+            continue
+        name = terminal.say(f"exchange.part_{key}")
+        terminal.line(f"  {key if name.startswith('exchange.part_') else name}:")
+        for line in _lines(key, value, terminal):
+            terminal.line(f"    {line}")
+    terminal.line(f"  {terminal.say('queue.read', root=item.root)}")
+    if not item.outcome:
+        terminal.line(f"  {terminal.say(f'queue.how_{item.kind}', id=item.id)}")
+
+
+def _lines(key: str, value: Any, terminal: Terminal) -> list[str]:
+    if key == "objections":
+        return [f"- {item['rule']}: {terminal.say(item['reason'])}" for item in value]
+    if key == "deadline":
+        return [moment(terminal, value)]
+    if key == "reason" and isinstance(value, dict):
+        return [terminal.say(value)]
+    return list(laid_out(value))
+
+
+# Deciding
+
+
+def approve(item: Id, /, *, person: Person = None, wait: Wait = True, options: Options = Options()) -> int:  # noqa: B008
+    """Approve a call."""
+
+    async def decide(runtime: Runtime, by: str) -> Item:
+        return await runtime.human_queue.approve(item, by)
+
+    return perform(_decide(decide, "approved", person, wait, options))
+
+
+def refuse(
+    item: Id,
+    /,
+    *,
+    because: Because,
+    person: Person = None,
+    wait: Wait = True,
+    options: Options = Options(),  # noqa: B008
+) -> int:
+    """Refuse a call."""
+
+    async def decide(runtime: Runtime, by: str) -> Item:
+        return await runtime.human_queue.refuse(item, by, because)
+
+    return perform(_decide(decide, "refused", person, wait, options))
+
+
+def answer(
+    item: Id,
+    text: Annotated[str, Parameter(help="cli.answer.text")],
+    /,
+    *,
+    person: Person = None,
+    wait: Wait = True,
+    options: Options = Options(),  # noqa: B008
+) -> int:
+    """Answer a question, or a task."""
+
+    async def decide(runtime: Runtime, by: str) -> Item:
+        return await runtime.human_queue.answer(item, by, text)
+
+    return perform(_decide(decide, "answered", person, wait, options))
+
+
+def take(item: Id, /, *, person: Person = None, options: Options = Options()) -> int:  # noqa: B008
+    """Take a task."""
+
+    async def decide(runtime: Runtime, by: str) -> Item:
+        return await runtime.human_queue.take(item, by)
+
+    return perform(_decide(decide, "taken", person, True, options))
+
+
+def give(
+    item: Id,
+    agent: Annotated[str, Parameter(help="cli.give.agent")],
+    /,
+    *,
+    note: Annotated[str, Parameter(help="cli.give.note")] = "",
+    person: Person = None,
+    wait: Wait = True,
+    options: Options = Options(),  # noqa: B008
+) -> int:
+    """Give a task to an agent."""
+
+    async def decide(runtime: Runtime, by: str) -> Item:
+        return await runtime.human_queue.give(item, by, Address(agent), note)
+
+    return perform(_decide(decide, "given", person, wait, options))
+
+
+def close(
+    item: Id,
+    /,
+    *,
+    because: Because,
+    person: Person = None,
+    options: Options = Options(),  # noqa: B008
+) -> int:
+    """Close a task, or put a conflict away."""
+
+    async def decide(runtime: Runtime, by: str) -> Item:
+        return await runtime.human_queue.close(item, by, because)
+
+    return perform(_decide(decide, "closed", person, True, options))
+
+
+async def _decide(
+    decide: Callable[[Runtime, str], Awaitable[Item]],
+    what: str,
+    person: str | None,
+    wait: bool,
+    options: Options,
+) -> int:
+    """Record a decision, and work on what it lets go on."""
+    terminal, by = options.terminal, account() if person is None else person
+    async with await options.runtime() as runtime:
+        item = await decide(runtime, by)
+        terminal.tell(f"cli.queue.{what}", id=item.id, by=by)
+        runs: list[dict[str, Any]] = []
+        if wait:
+            async with runtime.worker() as worker:
+                terminal.progress("cli.queue.working")
+                await worker.drain()
+                terminal.progress_done()
+            runs = [
+                await show_run(runtime, row[0], terminal)
+                for row in await runtime.installation.ledger.query("runs_of_root", "", item.root)
+            ]
+            await show_waiting(runtime, item.root, terminal)
+        terminal.data({"id": item.id, "by": by, "what": what, "runs": runs})
+    return DONE if all(run["status"] in {"finished", OPEN, "cancelled"} for run in runs) else FOUND
