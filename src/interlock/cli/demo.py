@@ -3,12 +3,13 @@
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 import interlock
 from interlock import canonical
+from interlock.cli.demo_refund import demo_refund
 from interlock.cli.event import events_of
 from interlock.cli.graph import drawing_of
 from interlock.cli.publish import publish_files
@@ -29,13 +30,18 @@ PERSON = "demo"
 
 
 def demo(
+    which: Annotated[Literal["incident", "refund"], Parameter(help="cli.demo.which")] = "incident",
+    /,
     *,
     log: Annotated[Path | None, Parameter(help="cli.demo.log")] = None,
     model: Annotated[str | None, Parameter(help="cli.demo.model")] = None,
     options: Options = Options(),  # noqa: B008  frozen
 ) -> int:
-    """Run the incident example."""
-    folder = example_folder("incident")
+    """Run an example."""
+    folder = example_folder(which)
+    if which == "refund":
+        home = options.home or Path(tempfile.mkdtemp(prefix="interlock-demo-"))
+        return perform(demo_refund(folder, home, options.terminal))
     chosen = log or folder / "postgres.log"
     if not chosen.is_file():
         raise InterlockError("cli.demo.no_log", value=str(chosen))
