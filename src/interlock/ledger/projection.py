@@ -141,7 +141,7 @@ def _decision_recorded(stream: str, seq: int, at: int, body: Body) -> Iterator[R
 
 def _action_claimed(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
     holder = (body["task"], body["run"], body["call"], body["attempt"], body["deadline"])
-    if seq == 1:
+    if body["attempt"] == 1:
         about = (stream, body["tool"], body["key"], body["identity"], body["arguments"])
         yield Row("claim_action", (*about, *holder))
     else:
