@@ -13,6 +13,7 @@ from interlock.scope.scope import Scope
 
 __all__ = [
     "ASK",
+    "CONCLUDE",
     "DECIDE",
     "DELEGATE",
     "EFFECTS",
@@ -36,8 +37,9 @@ FINISH = "finish"
 READ_ARTIFACT = "read_artifact"
 SAVE_ARTIFACT = "save_artifact"
 SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE = "send", "ask", "delegate", "report", "hand_over", "decide"
+CONCLUDE = "conclude"
 PLATFORM_NAMES = frozenset(
-    {FINISH, READ_ARTIFACT, SAVE_ARTIFACT, SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE}
+    {FINISH, READ_ARTIFACT, SAVE_ARTIFACT, SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE, CONCLUDE}
 )
 """The names of the platform's own tools, which no other tool may bear."""
 

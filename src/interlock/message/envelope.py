@@ -63,7 +63,7 @@ _FINDING = _object(
     subject=_text(LINE, "What the finding is about, if it can be named."),
     attribute=_text(LINE, "Which property of it."),
     value=_text(LINE, "The property's value, with its unit."),
-    date=_text(LINE, "As of when."),
+    observed=_text(LINE, "As of when: a date or a moment, such as 2026-03-15."),
 )
 _FACT = _object(
     ["id", "fact"],

@@ -11,7 +11,7 @@ from typing import Any
 
 from interlock.agent.spec import Spec
 from interlock.catalogue import Text
-from interlock.connector.model.model import Answer, ModelFailure
+from interlock.connector.model.model import Answer, Message, Model, ModelFailure, Request
 from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
 from interlock.perspective.resolver import Resolver
@@ -41,6 +41,8 @@ LACKING = frozenset(
 )
 """What an installation may lack to ask a model; the parameters of these name settings and variables alone."""
 
+WRITING = "#writing"
+"""What is added to an agent's address where its model only writes; a script answers under that name."""
 FIRST_WAIT_MS, LONGEST_WAIT_MS = 500, 60_000
 LONGEST_ASKED_MS = 600_000
 """The longest wait that a provider may ask for: ten minutes."""
@@ -74,14 +76,41 @@ class Asking:
         request = await self._resolver.resolve(
             number, self.run.opening, self.run.entries, choice.max_output_tokens
         )
+        return await self._sent(model, choice, request, self._snapshots, {})
+
+    async def write(self, call: str, instructions: str, text: str) -> Answer | End:
+        """Let the model write a text from `text` alone, for a call of the run: a fresh context, which sees nothing of the
+        run's own (RS-3). Tried as often as any call of a model."""
+        try:
+            model = self._installation.models.open(self._spec.model)
+        except InterlockError as error:
+            return self._without(error)
+        choice = self._installation.settings.models[self._spec.model]
+        number = self.run.answers
+        agent = f"{self.run.agent}{WRITING}"
+        request = Request(agent, number, instructions, (), (Message("user", text),), choice.max_output_tokens)
+        snapshots = SnapshotKeeper(self._installation.contents, self.run.company)
+        while (found := await self._sent(model, choice, request, snapshots, {"writing": call})) is None:
+            pass
+        return found
+
+    async def _sent(
+        self,
+        model: Model,
+        choice: ModelChoice,
+        request: Request,
+        snapshots: SnapshotKeeper,
+        more: dict[str, Any],
+    ) -> Answer | End | None:
+        number = request.number
 
         async def before_send(parts: Sequence[bytes]) -> None:
             size = sum(map(len, parts))
             self._reserved = _largest(size, choice)
             await self._reserve(self._reserved)
             about = self._about(number, model.provider, model.model)
-            digest, size, rows = await self._snapshots.keep(about, parts)
-            asked = {"n": number, "snapshot": digest, "bytes": size, "role": self._spec.model}
+            digest, size, rows = await snapshots.keep(about, parts)
+            asked = {"n": number, "snapshot": digest, "bytes": size, "role": self._spec.model, **more}
             self._recorder.note("model.asked", asked, rows)
             await self._recorder.flush()
             self._installation.reach("model.before_send")

@@ -23,12 +23,14 @@ from interlock.ledger.content_store import Kept
 from interlock.perspective.resolver import shown_slice
 from interlock.run.acting import Acting, Make
 from interlock.run.approval import Approvals
+from interlock.run.asking import Asking
+from interlock.run.concluding import Concluding
 from interlock.run.finish import text_bytes
 from interlock.run.foreign import Raised, UnansweredError, code_of, foreign, within
 from interlock.run.installation import Installation
 from interlock.run.judgement import Judgement
 from interlock.run.outcome import Outcomes
-from interlock.run.platform_tools import ASK, READ_ARTIFACT, SAVE_ARTIFACT, TALKING
+from interlock.run.platform_tools import ASK, CONCLUDE, READ_ARTIFACT, SAVE_ARTIFACT, TALKING
 from interlock.run.recorder import Recorder
 from interlock.run.run import CallState, Run
 from interlock.run.secret import redacted, resolve_secrets
@@ -47,7 +49,7 @@ NO_JSON: Any = object()
 class Door:
     """The door of one run under one claim."""
 
-    def __init__(self, installation: Installation, recorder: Recorder, spec: Spec) -> None:
+    def __init__(self, installation: Installation, recorder: Recorder, spec: Spec, asking: Asking) -> None:
         self._installation, self._recorder, self._spec = installation, recorder, spec
         self.run: Run = recorder.run
         self.judgement = Judgement(installation, self.run, spec)
@@ -56,6 +58,7 @@ class Door:
         self._acting = Acting(installation, recorder, self.outcomes)
         self._talking = Talking(installation, recorder, spec, self.judgement, self.outcomes)
         self._signals = Signals(installation, recorder)
+        self._concluding = Concluding(installation, recorder, self.outcomes, asking)
         self._allowed: dict[str, tuple[Allow, Proposal]] = {}
 
     def repeatable(self, name: str) -> bool:
@@ -253,6 +256,8 @@ class Door:
                 await self._read_artifact(call, proposal.arguments)
             elif call.tool == SAVE_ARTIFACT:
                 await self._save_artifact(call, proposal.arguments)
+            elif call.tool == CONCLUDE:
+                await self._concluding.act(call, proposal.arguments)
             else:
                 await self._talking.act(call, proposal.arguments)
         except InterlockError as error:

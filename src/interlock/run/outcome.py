@@ -68,11 +68,14 @@ class Outcomes:
         labels: Labels,
         cut: dict[str, int] | None = None,
         handle: str = "",
+        spent: Usage | None = None,
         **more: Any,
     ) -> None:
         """Take down a result; its labels join the run's. `cut` is the slice of an artifact that was read,
-        `handle` that under which a result too large to be shown was saved."""
+        `handle` that under which a result too large to be shown was saved, `spent` what a model used for it."""
         body = self.answered(call, kept, labels) | more
+        if spent is not None:
+            body["usage"] = (Usage(**body["usage"]) + spent).as_dict()
         if cut is not None:
             body["slice"] = cut
         if handle:

@@ -12,6 +12,7 @@ from typing import Any
 from interlock.agent.spec import Spec
 from interlock.gate.tool import (
     ASK,
+    CONCLUDE,
     DECIDE,
     DELEGATE,
     FINISH,
@@ -28,6 +29,7 @@ from interlock.scope.scope import Address, Scope
 
 __all__ = [
     "ASK",
+    "CONCLUDE",
     "DECIDE",
     "DELEGATE",
     "FINISH",
@@ -197,6 +199,26 @@ PLATFORM_TOOLS: Mapping[str, Tool] = {
             "additionalProperties": False,
         },
     ),
+    CONCLUDE: _platform(
+        CONCLUDE,
+        "Merge the reports you received: findings joined, conflicts and gaps named, and the answer written from them alone.",
+        {
+            "type": "object",
+            "properties": {
+                "task": {**_TEXT, "maxLength": TEXT, "description": "What the answer is to be about."},
+                "write": {
+                    "type": "boolean",
+                    "description": "Whether a text is to be written; true if you say nothing.",
+                },
+                "judge": {
+                    **_TEXT,
+                    "maxLength": LINE,
+                    "description": "The address of the agent whose decisions, by a conflict's key as topic, settle conflicts.",
+                },
+            },
+            "additionalProperties": False,
+        },
+    ),
 }
 
 TALKING = frozenset({SEND, ASK, DELEGATE, REPORT, HAND_OVER})
@@ -236,7 +258,7 @@ def bound_for(tool: Tool, arguments: Any, replies_to: Scope | None) -> Tool:
 def offered_to(spec: Spec, kind: str) -> Iterator[Tool]:
     """Give the platform's tools that a run's prompt offers: those that it has a use for. `kind` is what opened it."""
     unused = {
-        *(() if spec.sends_to else (SEND, ASK, DELEGATE)),
+        *(() if spec.sends_to else (SEND, ASK, DELEGATE, CONCLUDE)),
         *(() if spec.hands_to else (HAND_OVER,)),
         *(() if kind == "request" else (REPORT,)),
         *(() if spec.sends_to or spec.hands_to or kind in {"request", "hand_off"} else (DECIDE,)),

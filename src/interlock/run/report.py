@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from interlock.catalogue import Text
+from interlock.message.result import Result, result_of
 from interlock.run.installation import Installation
 from interlock.run.judgement import Judgement
 from interlock.run.run import Run
@@ -27,18 +27,7 @@ async def read_names(run: Run, judgement: Judgement) -> frozenset[str]:
 
 async def checked_report(
     installation: Installation, run: Run, judgement: Judgement, said: Mapping[str, Any]
-) -> Text | None:
-    """Give what is wrong with a report, or None."""
-    words = installation.settings.report_words
-    texts = [said["summary"], *(item["text"] for item in said["findings"])]
-    count = sum(len(text.split()) for text in texts)
-    if count > words:
-        return Text("result.too_long", count=count, limit=words)
-    known = await read_names(run, judgement)
-    for place, finding in enumerate(said["findings"], 1):
-        for source in finding["sources"]:
-            if source not in known:
-                return Text("result.unread_source", place=place, known=sorted(known) or ["-"])
-    if said["status"] != "complete" and not said.get("not_done"):
-        return Text("result.no_gaps", status=said["status"])
-    return None
+) -> Result:
+    """Give a report as a result. Raises FormError `result.malformed` with all that is wrong with it."""
+    read = await read_names(run, judgement)
+    return result_of(dict(said), read, words=installation.settings.report_words, tokens=run.usage.tokens)

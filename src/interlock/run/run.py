@@ -231,7 +231,7 @@ def _tool_answered(run: Run, body: dict[str, Any], fence: int) -> None:
         run.last_fault = {"status": "failed", "text": body["error"]}
         _settle(run, state, Entry("told", body["detail"], state.id, state.tool))
         return
-    run.faults = 0
+    run.faults = run.attempts = 0
     run.handed_over |= "handed_over" in body
     run.parted |= "handed_over" in body and body.get("alone", False)
     run.reported |= "reported" in body

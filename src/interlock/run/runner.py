@@ -53,8 +53,8 @@ class Runner:
     def __init__(self, installation: Installation, run: Run, spec: Spec, taker: Callable[[], Taker]) -> None:
         self._installation, self.run, self._spec = installation, run, spec
         self._recorder = Recorder(installation, run)
-        self._door = Door(installation, self._recorder, spec)
         self._asking = Asking(installation, self._recorder, spec)
+        self._door = Door(installation, self._recorder, spec, self._asking)
         self._signals = Signals(installation, self._recorder)
         self.ending = Ending(installation, self._recorder, spec, taker)
 

@@ -48,10 +48,10 @@ ROUTING = frozenset({"to", "attachments", "within", "budget"})
 
 
 class _RefusedError(Exception):
-    """What was to be sent is not; `reason` is what the sender is told."""
+    """What was to be sent is not; the sender is told `told`, or the reason."""
 
-    def __init__(self, reason: Text) -> None:
-        self.reason = reason
+    def __init__(self, reason: Text, told: str = "") -> None:
+        self.reason, self.told = reason, told
 
 
 class Talking:
@@ -82,7 +82,7 @@ class Talking:
         try:
             await do(call, arguments)
         except _RefusedError as refusal:
-            self._outcomes.fail(call, refusal.reason)
+            self._outcomes.fail(call, refusal.reason, refusal.told)
             await self._reject(call, refusal.reason)
 
     # What all messages have
@@ -395,10 +395,11 @@ class Talking:
         if run.reported:
             raise _RefusedError(Text("message.reported_already"))
         said = {name: value for name, value in arguments.items() if name != "attachments"}
-        if (reason := await checked_report(self._installation, run, self._judgement, said)) is not None:
-            raise _RefusedError(reason)
-        said["tokens"] = run.usage.tokens
-        body = await self._kept(said)
+        try:
+            result = await checked_report(self._installation, run, self._judgement, said)
+        except InterlockError as error:
+            raise _RefusedError(Text("message.report_malformed"), str(error)) from None
+        body = await self._kept(result.as_dict())
         attachments = self._attached(arguments.get("attachments", ()))
         envelope = self._envelope(
             "result", message["from"], body, attachments, reply_to=message["id"], run_to=message.get("run")

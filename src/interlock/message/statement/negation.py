@@ -1,0 +1,54 @@
+"""A negation: the part of a sentence that is said not to be so, in English or Portuguese."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from interlock.message.statement.word import Word
+
+__all__ = ["Negation", "negations_in"]
+
+NOT = re.compile(
+    r"(?<!\w)(?:not|never|no|none|nobody|nothing|neither|nor|without|cannot|\w+n['’]t|nao|nunca|jamais|nem|nenhum[a]?|"
+    r"sem|ninguem|nada|tampouco|(?:fail(?:s|ed|ing)?|refus(?:es|ed|ing)?|declin(?:es|ed)|unable|yet|neglected) to|"
+    r"(?:lack(?:s|ed|ing)?|den(?:y|ies|ied)|avoid(?:s|ed)?|ruled out|stayed away from|free of|absent from)|"
+    r"(?:deixou|deixaram|deixa) de|(?:recus(?:ou|a|aram)-se|recus(?:ou|a|aram)) a|(?:neg(?:ou|a|am|aram))|"
+    r"(?:falta|ausencia) de|isento de|livre de)(?!\w)"
+)
+"""What negates. Opposites such as "open" and "closed" are not looked for: which words are opposed depends on the
+subject, and a wrong guess would call two true findings a conflict."""
+
+NO_NEGATION = re.compile(
+    r"(?<!\w)(?:not only|not just|not merely|no less than|no fewer than|no more than|not more than|not less than|not until|"
+    r"no longer than|no later than|no\. ?\d|nao so|nao apenas|nao somente|nao menos (?:de|que)|nao mais (?:de|que)|"
+    r"no one (?:less|other)|sem duvida|without doubt|no doubt|nada menos|nem (?:todos|todas|sempre)|not (?:all|always)|"
+    r"whether or not|if not|se nao|no (?=[a-z]+ (?:de|da|do)\b)|no (?=(?:ano|mes|dia|inicio|fim|local|brasil|total|minimo|"
+    r"maximo|primeiro|segundo|terceiro|quarto|ultimo)\b))"
+)
+CLAUSE_END = re.compile(
+    r"[.;:,()]|(?<!\w)(?:but|although|though|while|whereas|mas|embora|porem|enquanto)(?!\w)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """What negates, from `start` to `end` in the text, and the place up to which it may reach."""
+
+    text: str
+    start: int
+    end: int
+    reach: int
+
+
+def negations_in(text: str, low: str, words: Sequence[Word], portuguese: bool) -> list[Negation]:
+    """Give the negations of a text in order. In Portuguese "no" stands for "in the" and negates nothing."""
+    spared = [found.span() for found in NO_NEGATION.finditer(low)]
+    found = []
+    for item in NOT.finditer(low):
+        if any(start <= item.start() < end for start, end in spared) or (portuguese and item[0] == "no"):
+            continue
+        end = CLAUSE_END.search(low, item.end())
+        found.append(
+            Negation(text[item.start() : item.end()], *item.span(), end.start() if end else len(low))
+        )
+    return found
