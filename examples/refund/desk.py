@@ -1,4 +1,5 @@
-"""The desk of a shop: two tools, and the agents that use them. Each agent is a function, as in a framework of one's own."""
+"""The desk of a shop: two tools, and the agents that use them. Each agent is a function, as in a framework of one's
+own."""
 
 from interlock import Finish, FunctionRun, InterlockError, tool
 

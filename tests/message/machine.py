@@ -1,7 +1,7 @@
 """A machine of tasks: agents that do as chance has it, people who decide, clocks that move and processes that die.
 
-Hypothesis chooses the steps and shrinks a failing story to its shortest form. After every step the ledger is held against
-what must always be so. `python -m tests.message.machine --examples 1000` makes it run longer.
+Hypothesis chooses the steps and shrinks a failing story to its shortest form. After every step the ledger is held
+against what must always be so. `python -m tests.message.machine --examples 1000` makes it run longer.
 """
 
 import argparse
@@ -351,4 +351,6 @@ if __name__ == "__main__":
     parser.add_argument("--random", action="store_true", help="another story each time")
     parser.add_argument("--shrink", action="store_true", help="look for the shortest failing story")
     given = parser.parse_args()
-    print(run_machine(given.examples, given.steps, derandomize=not given.random, shrink=given.shrink), "steps")
+    print(
+        run_machine(given.examples, given.steps, derandomize=not given.random, shrink=given.shrink), "steps"
+    )

@@ -1,4 +1,5 @@
-"""The action ledger in runs: what was done is not done again, what nobody knows is for people, what differs is a conflict."""
+"""The action ledger in runs: what was done is not done again, what nobody knows is for people, what differs is a
+conflict."""
 
 import pytest
 

@@ -25,8 +25,8 @@ class NotDone(Exception):  # noqa: N818  it is what the tool says, not a fault
 class ToolCall:
     """What a tool may know of the call it serves; a tool takes it as its first parameter if it wants it.
 
-    `secrets` holds just those the tool declared and was granted, resolved after the Gate's allow. `idempotency_key` is the
-    key of the action, to be handed on to the outside, for a tool that declares `takes_key`.
+    `secrets` holds just those the tool declared and was granted, resolved after the Gate's allow. `idempotency_key`
+    is the key of the action, to be handed on to the outside, for a tool that declares `takes_key`.
     """
 
     run: str

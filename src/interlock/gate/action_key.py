@@ -1,8 +1,8 @@
 """An action key: the text under which a write happens once, rendered from its tool's template (AC-3).
 
 A template is literal text with placeholders, `{task_id}:refund_fee:{order_id}`: `task_id` is the root task, every other
-one names an argument. Two different tuples of values never give the same key: a value is percent-encoded (RFC 3986), and
-between two placeholders stands a sign that no encoded value holds.
+one names an argument. Two different tuples of values never give the same key: a value is percent-encoded (RFC 3986),
+and between two placeholders stands a sign that no encoded value holds.
 """
 
 import re
@@ -67,8 +67,8 @@ def _shown(value: Any) -> str:
 
 def identity_of(tool: Tool, arguments: Mapping[str, Any]) -> bytes:
     """Give the canonical bytes of what makes a call the same action as another one under its key: the arguments that
-    steer the effect, or all of them where the tool names none. What merely carries content may be worded anew, and 50 is
-    50.00."""
+    steer the effect, or all of them where the tool names none. What merely carries content may be worded anew, and
+    50 is 50.00."""
     names = tool.steers or tuple(arguments)
     return canonical.encode({name: _plain(arguments[name]) for name in names if name in arguments})
 

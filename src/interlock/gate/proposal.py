@@ -88,8 +88,8 @@ class Contract:
 class ActionFacts:
     """How the action of a call stands in the action ledger (AC-1).
 
-    state: where it is. same: whether what steers it is the same, too. by_run: the run that claimed it last. mine: whether
-    it is this very call that did.
+    state: where it is. same: whether what steers it is the same, too. by_run: the run that claimed it last. mine:
+    whether it is this very call that did.
     """
 
     state: Literal["claimed", "done", "failed", "in_doubt"]

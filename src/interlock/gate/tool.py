@@ -64,7 +64,8 @@ class Tool:
     key: the template of the key under which an action happens once (`interlock.gate.action_key`).
     takes_key: whether it hands that key to the outside as idempotency key, so that a call may be repeated.
     recipients: the addresses that its argument `to` may name; None where it sends to nobody.
-    platform: whether it is one of the platform's own (`read_artifact`, `send`, `finish`…), whose effect stays in the ledger, where labels travel with the data. Every agent has these, a contract does
+    platform: whether it is one of the platform's own (`read_artifact`, `send`, `finish`…), whose effect stays in the
+    ledger, where labels travel with the data. Every agent has these, a contract does
         not narrow them, and they never ask because of `untrusted`. No declaration from outside can set it.
     """
 

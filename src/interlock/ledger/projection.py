@@ -145,7 +145,7 @@ def _action_claimed(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]
         about = (stream, body["tool"], body["key"], body["identity"], body["arguments"])
         yield Row("claim_action", (*about, *holder))
     else:
-        yield Row("claim_action_anew", (body["arguments"], *holder, stream))
+        yield Row("claim_action_anew", (body["identity"], body["arguments"], *holder, stream))
 
 
 def _action_settled(state: str) -> "Rule":

@@ -1,4 +1,5 @@
-"""A channel: two who talk to each other, by messages, hand-offs or events (MS-10), and what one more agent costs (MS-13).
+"""A channel: two who talk to each other, by messages, hand-offs or events (MS-10), and what one more agent costs
+(MS-13).
 
 Agents that all talk to each other need up to n(n-1)/2 channels; through a coordinator, each other one needs a single
 channel to it. What is counted here says which of the two an installation is nearer to.
@@ -154,8 +155,10 @@ def _escaped(name: str) -> str:
 def cost_of_one_more(
     spec: Spec, prompt: str, tools: Sequence[Any], agents: Mapping[Address, Wired]
 ) -> tuple[Text, ...]:
-    """Give what publishing a version adds: channels, what each of its prompts begins with, and hand-offs on the paths it
-    joins. `agents` are the published ones as they stand without it; `prompt` and `tools` are what its prompts begin with.
+    """Give what publishing a version adds: channels, what each of its prompts begins with, and hand-offs on the
+    paths it
+    joins. `agents` are the published ones as they stand without it; `prompt` and `tools` are what its prompts begin
+    with.
     """
     before = agents.get(spec.address)
     others = [agent for address, agent in agents.items() if address != spec.address]

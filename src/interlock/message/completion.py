@@ -8,7 +8,8 @@ __all__ = ["completed", "states_conflict", "states_gap"]
 
 
 def completed(text: str, merged: Merged, language: str = "en") -> str:
-    """Give the text with a line for each open conflict and each gap that it does not state, and the sources, each once."""
+    """Give the text with a line for each open conflict and each gap that it does not state, and the sources, each
+    once."""
     lines = [
         say("conflict.open_line", language, about=item.about, reason=item.reason)
         for item in merged.open_conflicts

@@ -1,4 +1,5 @@
-"""A conflict: findings of which not all can be true, found before any model writes (RS-2), and what became of it (RS-3)."""
+"""A conflict: findings of which not all can be true, found before any model writes (RS-2), and what became of it
+(RS-3)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,8 +51,8 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two or more sides that cannot all be true. kind: in what they differ. key: the same for the same conflict, whatever
-    order the findings came in. resolution: None while it is open."""
+    """Two or more sides that cannot all be true. kind: in what they differ. key: the same for the same conflict,
+    whatever order the findings came in. resolution: None while it is open."""
 
     key: str
     kind: Kind
@@ -101,7 +102,8 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Uncompared:
-    """Two findings whose values could not be compared, such as amounts in two currencies without a rate: no conflict."""
+    """Two findings whose values could not be compared, such as amounts in two currencies without a rate: no
+    conflict."""
 
     findings: tuple[Joined, Joined]
     values: tuple[str, str]

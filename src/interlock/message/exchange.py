@@ -1,7 +1,7 @@
 """An exchange: what the agents and people of a root task said and did, in order, in words for a stranger (MS-9).
 
-It is read from the stream of the root task and from the content that its steps name, by nobody's context. What cannot be
-read any more is said to be so, and the rest goes on.
+It is read from the stream of the root task and from the content that its steps name, by nobody's context. What
+cannot be read any more is said to be so, and the rest goes on.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,8 +33,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that happened. who, whom: names, or empty; `task` is the number of the task within the exchange, from 1.
-    aside: whether it is of interest only to who looks closely."""
+    """One thing that happened. who, whom: names, or empty; `task` is the number of the task within the exchange,
+    from 1. aside: whether it is of interest only to who looks closely."""
 
     seq: int
     at: int
@@ -73,8 +73,9 @@ def name_of(owner: str) -> Any:
 
 def named_in(step: Step) -> Iterator[tuple[str, str]]:
     """Give key and digest of the content that a step of the exchange names."""
-    for body in (step.body, step.body.get("by") if isinstance(step.body.get("by"), dict) else {}):
-        yield from ((key, body[key]) for key in CONTENTS if isinstance((body or {}).get(key), str))
+    by = step.body.get("by")
+    for body in (step.body, by if isinstance(by, dict) else {}):
+        yield from ((key, body[key]) for key in CONTENTS if isinstance(body.get(key), str))
 
 
 @dataclass(slots=True)
@@ -260,8 +261,7 @@ def _answered(reading: _Reading, step: Step, body: Body) -> Entry:
     who = f"person:{body['by']}" if body.get("by") else ""
     by = name_of(who) if who else Text("exchange.nobody")
     text = Text(f"exchange.answered_{body['outcome']}", by=by, tool=asked.get("tool", "?"))
-    entry = _entry(reading, step, text, who, asked.get("agent", ""), reading.parts(body, "said"))
-    return entry
+    return _entry(reading, step, text, who, asked.get("agent", ""), reading.parts(body, "said"))
 
 
 def _listed(reading: _Reading, step: Step, body: Body) -> Entry:

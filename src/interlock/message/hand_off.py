@@ -1,4 +1,5 @@
-"""A hand-off: a task moves to another owner with a package, and is acknowledged or falls back to people (MS-5, MS-7)."""
+"""A hand-off: a task moves to another owner with a package, and is acknowledged or falls back to people (MS-5,
+MS-7)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +14,8 @@ def package_of(
 ) -> dict[str, Any]:
     """Give the package: what the sender said, with the actions as the action ledger has them.
 
-    What a model remembers of actions is no part of what it can say, so the ledger cannot be contradicted by it. `goal` is
+    What a model remembers of actions is no part of what it can say, so the ledger cannot be contradicted by it.
+    `goal` is
     the goal of an earlier hand-off of the same task or the person's own brief; it stands, in the user's words, in place
     of what the sender made of it.
     """

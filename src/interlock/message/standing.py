@@ -1,4 +1,5 @@
-"""A standing: how the tasks of an exchange stand now: what was asked, who owns each, what was done, what is open (MS-9)."""
+"""A standing: how the tasks of an exchange stand now: what was asked, who owns each, what was done, what is open
+(MS-9)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -40,8 +40,8 @@ def owner_person(owner: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as the ledger has it. `pending` is the id of a hand-off that is not acknowledged; `state` is `open`, or how
-    the task ended; `run` is the run it began with."""
+    """A task as the ledger has it. `pending` is the id of a hand-off that is not acknowledged; `state` is `open`, or
+    how the task ended; `run` is the run it began with."""
 
     id: str
     root: str

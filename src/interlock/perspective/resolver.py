@@ -24,7 +24,8 @@ BEGINNING = 2000
 class Entry:
     """Something the agent said or was told, by reference.
 
-    kind: `heard` (a message or a decision that came unasked), `answer` (a model's), `result` (a tool's), `artifact` (the text of one, or a slice of it from
+    kind: `heard` (a message or a decision that came unasked), `answer` (a model's), `result` (a tool's), `artifact`
+    (the text of one, or a slice of it from
     character `start` to `end` of `total`), `told` (words about a call that was not made), `note` (words
     about an answer without a call). `content` is a digest; `text` a `Text` of the catalogue; `handle` that of a
     result too large to be shown.

@@ -1,6 +1,7 @@
 """Acting: a call with an effect, made once through the action ledger, whoever wrote its tool (AC-1, AC-2).
 
-Before the call its action is claimed under its key, in the transaction that puts the verdict on disk and asks whether the
+Before the call its action is claimed under its key, in the transaction that puts the verdict on disk and asks
+whether the
 agent still owns the task. What came of it is recorded with the call's answer. A claim that nobody settled is in doubt:
 it is made again only where the tool takes the key; else a person says what is the case.
 """
@@ -88,28 +89,27 @@ class Acting:
     ) -> None:
         """Do an allowed action, or give what came of it when another did it.
 
-        With `repeats` the Gate allowed no more than the latter: when the other one failed, the call is left as it is, to
-        be judged anew.
+        With `repeats` the Gate allowed no more than the latter: when the other one failed, the call is left as it
+        is, to be judged anew.
         """
         wanted = await self._wanted(tool, arguments)
         end = self._installation.clock.now() + self._installation.settings.action_wait_ms
         while True:
             action = await self._action(wanted.id)
-            if action is not None and action.identity != wanted.identity:
+            if action is None or action.state == "failed":
+                if repeats:
+                    return
+                settled = await self._claim_and_do(call, tool, wanted, action, make)
+            elif action.identity != wanted.identity:
                 await self.conflict(call, tool, wanted, action)
                 return
-            match None if action is None else action.state:
-                case None | "failed" if repeats:
-                    return
-                case None | "failed":
-                    settled = await self._claim_and_do(call, tool, wanted, action, make)
-                case "done":
-                    await self._repeat(call, tool, wanted, action)
-                    return
-                case "in_doubt":
-                    settled = await self._doubtful(call, tool, wanted, action, make)
-                case _:
-                    settled = await self._claimed(call, tool, wanted, action, make, end)
+            elif action.state == "done":
+                await self._repeat(call, tool, wanted, action)
+                return
+            elif action.state == "in_doubt":
+                settled = await self._doubtful(call, tool, wanted, action, make)
+            else:
+                settled = await self._claimed(call, tool, wanted, action, make, end)
             if settled:
                 return
 

@@ -1,7 +1,7 @@
 """An approval: a person's answer to the question whether one call may be made, with exactly its arguments (GT-4).
 
-The question is kept with all that the person is shown. An answer fits the call's digest, its version, its objections and
-its labels; when any of them is another one now, the answer is stale and the question is put anew.
+The question is kept with all that the person is shown. An answer fits the call's digest, its version, its objections
+and its labels; when any of them is another one now, the answer is stale and the question is put anew.
 """
 
 import json
@@ -70,7 +70,8 @@ class Approvals:
         return [await self._response(row) for row in rows if row[5] == "approval" and row[9] is not None]
 
     async def _response(self, row: tuple[Any, ...]) -> Response:
-        """Read a row of the query `questions_of_call`. An approval by somebody who has the role no more fits nothing."""
+        """Read a row of the query `questions_of_call`. An approval by somebody who has the role no more fits
+        nothing."""
         name, form, outcome, by = row[0], row[7], row[9], row[10]
         asked_for = json.loads(await self._installation.contents.read(form))
         fits = asked_for["version"] == self.run.version

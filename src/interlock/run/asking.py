@@ -79,8 +79,8 @@ class Asking:
         return await self._sent(model, choice, request, self._snapshots, {})
 
     async def write(self, call: str, instructions: str, text: str) -> Answer | End:
-        """Let the model write a text from `text` alone, for a call of the run: a fresh context, which sees nothing of the
-        run's own (RS-3). Tried as often as any call of a model."""
+        """Let the model write a text from `text` alone, for a call of the run: a fresh context, which sees nothing
+        of the run's own (RS-3). Tried as often as any call of a model."""
         try:
             model = self._installation.models.open(self._spec.model)
         except InterlockError as error:

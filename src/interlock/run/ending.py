@@ -1,7 +1,8 @@
 """An ending: the closing step of a run, and with it, in one transaction, all that follows from it.
 
 What follows: its task is closed, whoever waits for it gets a reply, its events open runs, its questions wait for nobody
-any more. A run that failed at what somebody sent it is tried again a bounded number of times; then people have the task.
+any more. A run that failed at what somebody sent it is tried again a bounded number of times; then people have the
+task.
 """
 
 import traceback

@@ -30,7 +30,8 @@ class FunctionRun(Protocol):
         ...
 
     async def together(self, *calls: tuple[str, Mapping[str, Any]]) -> list[Any]:
-        """Make several calls, each given as a tool's name with its arguments, and wait for all of them: so several agents
+        """Make several calls, each given as a tool's name with its arguments, and wait for all of them: so several
+        agents
         work at the same time. Gives for each its result, or the InterlockError that a single call would raise."""
         ...
 

@@ -44,8 +44,10 @@ SAID = 8000
 class Item:
     """Something that waits for a person.
 
-    kind: `approval`, `question`, `action`, `conflict`, `task` or `dead_letter`. id: that of the question, the task or the
-    message. scope: whose people it waits for. form: what they are shown, read from the content store. due_at: until when,
+    kind: `approval`, `question`, `action`, `conflict`, `task` or `dead_letter`. id: that of the question, the task
+    or the
+    message. scope: whose people it waits for. form: what they are shown, read from the content store. due_at: until
+    when,
     in milliseconds since the Unix epoch; 0 for no limit. agent: who asks; outcome, answered_by: what became of it.
     """
 
@@ -246,8 +248,8 @@ class HumanQueue:
         return item
 
     async def answer(self, start: str, by: str, text: str) -> Item:
-        """Answer a question of an agent; of an action in doubt, say `done` or `not_done`; of a task that people own, give
-        the answer to whoever waits for it and close it. Raises InterlockError `queue.*`."""
+        """Answer a question of an agent; of an action in doubt, say `done` or `not_done`; of a task that people own,
+        give the answer to whoever waits for it and close it. Raises InterlockError `queue.*`."""
         item = await self.find(start)
         match item.kind:
             case "question":

@@ -104,16 +104,13 @@ def ending(run: Run, corrections: int) -> Rest | End | None:
         return Rest()
     if run.cancelled_by is not None:
         return End("cancelled", Text("run.cancelled", by=run.cancelled_by))
-    if run.disowned is not None:
-        return End("cancelled", run.disowned)
-    if run.exhausted is not None:
-        return End("exhausted", run.exhausted)
+    if run.disowned is not None or run.exhausted is not None:
+        return End("cancelled", run.disowned) if run.disowned else End("exhausted", run.exhausted or {})
     if run.parted and not run.waiting:
         return End("finished", Text("run.handed_over"))
     if run.faults > corrections and run.last_fault is not None:
-        return End(
-            run.last_fault["status"], Text("run.gave_up", faults=run.faults, last=run.last_fault["text"])
-        )
+        gave_up = Text("run.gave_up", faults=run.faults, last=run.last_fault["text"])
+        return End(run.last_fault["status"], gave_up)
     return None
 
 

@@ -201,7 +201,8 @@ PLATFORM_TOOLS: Mapping[str, Tool] = {
     ),
     CONCLUDE: _platform(
         CONCLUDE,
-        "Merge the reports you received: findings joined, conflicts and gaps named, and the answer written from them alone.",
+        "Merge the reports you received: findings joined, conflicts and gaps named, and the answer written "
+        "from them alone.",
         {
             "type": "object",
             "properties": {
@@ -213,7 +214,7 @@ PLATFORM_TOOLS: Mapping[str, Tool] = {
                 "judge": {
                     **_TEXT,
                     "maxLength": LINE,
-                    "description": "The address of the agent whose decisions, by a conflict's key as topic, settle conflicts.",
+                    "description": "Whose decisions settle conflicts, by their keys as topics: an address.",
                 },
             },
             "additionalProperties": False,
@@ -247,12 +248,10 @@ def bound_for(tool: Tool, arguments: Any, replies_to: Scope | None) -> Tool:
     """Give the declaration of a tool that sends, with the scope into which this call moves data."""
     if tool.name == REPORT:
         return replace(tool, destination=replies_to)
-    to = arguments.get("to") if tool.recipients is not None and isinstance(arguments, dict) else None
-    return (
-        replace(tool, destination=Address(to).scope)
-        if isinstance(to, str) and to in tool.recipients
-        else tool
-    )
+    to = arguments.get("to") if isinstance(arguments, dict) else None
+    if tool.recipients is None or not isinstance(to, str) or to not in tool.recipients:
+        return tool
+    return replace(tool, destination=Address(to).scope)
 
 
 def offered_to(spec: Spec, kind: str) -> Iterator[Tool]:

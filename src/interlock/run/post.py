@@ -58,8 +58,8 @@ def asked(
     tool: str,
     scope: Scope | None = None,
 ) -> Draft:
-    """Give the step by which a run puts a question to people, to those of its own scope unless told otherwise. `form` is
-    the digest of what they are shown; `due_at` 0 is no limit."""
+    """Give the step by which a run puts a question to people, to those of its own scope unless told otherwise.
+    `form` is the digest of what they are shown; `due_at` 0 is no limit."""
     return Draft(
         "question.asked",
         {

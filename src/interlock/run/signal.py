@@ -26,7 +26,8 @@ __all__ = ["Signals", "named_apart"]
 
 
 def named_apart(run: Run, sender: str, items: tuple[Exposed, ...]) -> list[dict[str, Any]]:
-    """Give attachments under names that mean nothing else in the run: what collides is qualified by its source (CS-5)."""
+    """Give attachments under names that mean nothing else in the run: what collides is qualified by its source
+    (CS-5)."""
     found = []
     taken = {name: item.get("digest") for name, item in {**run.given, **run.artifacts}.items()}
     source = sender.partition("@")[0]

@@ -231,8 +231,8 @@ class Worker:
                 (self._folder / worker).unlink(missing_ok=True)
 
     async def idle(self) -> None:
-        """Wait until nothing is left to do now: runs, what they opened, what is owed, and timers that are due. What waits
-        for people is left to them."""
+        """Wait until nothing is left to do now: runs, what they opened, what is owed, and timers that are due. What
+        waits for people is left to them."""
         while True:
             while self._tasks:
                 await asyncio.wait(self._tasks.values())

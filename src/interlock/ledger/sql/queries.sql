@@ -163,7 +163,7 @@ INSERT INTO action (id, tool, state, key, identity, arguments, task, run, call, 
 VALUES (?, ?, 'claimed', ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: claim_action_anew
-UPDATE action SET state = 'claimed', arguments = ?, task = ?, run = ?, call = ?, attempt = ?, deadline = ?
+UPDATE action SET state = 'claimed', identity = ?, arguments = ?, task = ?, run = ?, call = ?, attempt = ?, deadline = ?
 WHERE id = ?;
 
 -- name: settle_action
