@@ -209,7 +209,7 @@ def _tools() -> str:
         rows = [
             (
                 f"`{name}`",
-                "yes" if name in tool.parameters["required"] else "no",
+                "yes" if name in tool.parameters.get("required", ()) else "no",
                 schema.get("description", ""),
             )
             for name, schema in tool.parameters["properties"].items()

@@ -298,7 +298,8 @@ class Runtime:
         Raises InterlockError `prompt.none`.
         """
         asked = [step.body for step in await self._ledger.read(run, 0, TRAIL) if step.kind == "model.asked"]
-        wanted = [body for body in asked if number is None or body["n"] == number]
+        own = [body for body in asked if "writing" not in body]
+        wanted = [body for body in own if number is None or body["n"] == number]
         if not wanted:
             raise InterlockError("prompt.none", run=run, number=number or 1, known=len(asked))
         return await load(self.installation.contents, wanted[-1]["snapshot"]), wanted[-1]

@@ -10,7 +10,7 @@ from tests.world import sound, world
 
 DEEP = "The lake near Porto Claro is 30 metres deep."
 DEEPER = "The lake near Porto Claro is 45 metres deep."
-WIDE = "The lake near Porto Claro is two kilometres wide."
+WIDE = "A ferry crosses the water twice a day."
 
 
 def told(*texts, **more):
@@ -63,7 +63,7 @@ def test_reports_are_merged_by_code_and_the_model_that_writes_sees_nothing_else(
             state = await go_through(runtime, at("boss"), "CANARY-BRIEF")
             assert state.status == "finished"
             form = await concluded(runtime, state.id)
-            assert sum(WIDE == item["text"] for item in form["findings"]) == 1, "the same finding once"
+            assert str(form["findings"]).count(WIDE) == 1, "the same finding once"
             (conflict,) = form["conflicts"]
             assert conflict["kind"] == "quantity"
             assert len(conflict["sides"]) == 2
@@ -107,8 +107,9 @@ def test_more_independent_sources_or_a_named_judge_settle_a_conflict(tmp_path):
                 "call": "conclude",
                 "with": {"write": False, "judge": at("judge" if who == "judge" else "w1")},
             }
+            more = [] if who == "evidence" else [asking, again]
             script = {
-                at("boss"): [fan_out(*names), merge, *([] if who == "evidence" else [asking, again]), {"finish": "done"}],
+                at("boss"): [fan_out(*names), merge, *more, {"finish": "done"}],
                 at("judge"): judging,
                 at("w1"): told(DEEP), at("w2"): told(DEEPER), at("w3"): [{"call": "peek"}, report(
                     findings=[{"text": DEEP, "sources": ["peek"]}]), {"finish": "ok"}],

@@ -1,4 +1,4 @@
-"""Hand-offs: one owner at any moment, acknowledged in time, else with people; the action ledger fills the package."""
+"""A hand-off: one owner at any moment, acknowledged in time, else with people; the action ledger fills the package."""
 
 import asyncio
 

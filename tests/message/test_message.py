@@ -272,7 +272,7 @@ def test_attachments_go_by_reference_with_their_labels_and_colliding_names_are_q
             assert "bulk of w1 bulk" not in prompt, "by reference"
             assert "bulk of w1" in await prompt_of(runtime, "boss", 3)
             assert state.labels >= {"untrusted"}
-            (other,) = [run for run in await runs_of(runtime, at("w1"))]
+            (other,) = await runs_of(runtime, at("w1"))
             refused = await trail(runtime, other, "tool.judged")
             assert all(item["verdict"] == "allow" for item in refused)
             assert await sound(runtime)

@@ -10,8 +10,8 @@ from interlock.cli.moment import moment
 from interlock.cli.run import show_run
 from interlock.cli.terminal import DONE, FOUND, Options, Terminal, account, perform
 from interlock.cli.waiting import line_of, show_waiting
-from interlock.run.human_queue import Item
 from interlock.run.run import OPEN
+from interlock.run.waiting import Item
 from interlock.runtime import Runtime
 from interlock.scope.scope import Address
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from interlock.cli.terminal import Terminal
 from interlock.message.exchange import name_of
-from interlock.run.human_queue import Item
+from interlock.run.waiting import Item
 from interlock.runtime import Runtime
 
 __all__ = ["line_of", "show_waiting"]

@@ -12,7 +12,7 @@ from interlock.catalogue import Text
 from interlock.ledger.step import Step
 from interlock.message.task import is_people, owner_person, person_owner
 
-__all__ = ["CONTENTS", "GONE", "Entry", "Part", "entries_of", "named_in", "name_of"]
+__all__ = ["CONTENTS", "GONE", "Entry", "Part", "entries_of", "name_of", "named_in"]
 
 CONTENTS = ("brief", "package", "body", "form", "said", "content", "summary", "arguments", "result", "detail")
 """The keys of a step's body under which content stands that belongs into an exchange."""

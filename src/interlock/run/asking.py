@@ -19,6 +19,7 @@ from interlock.perspective.snapshot import SnapshotKeeper
 from interlock.run.allowance import draw_for
 from interlock.run.installation import Installation
 from interlock.run.move import End
+from interlock.run.platform_tools import CONCLUDE
 from interlock.run.recorder import Recorder
 from interlock.settings import ModelChoice
 
@@ -86,7 +87,10 @@ class Asking:
         except InterlockError as error:
             return self._without(error)
         choice = self._installation.settings.models[self._spec.model]
-        number = self.run.answers
+        written = (
+            item for item in self.run.calls.values() if item.tool == CONCLUDE and item.done is not None
+        )
+        number = 1 + sum(1 for _ in written)
         agent = f"{self.run.agent}{WRITING}"
         request = Request(agent, number, instructions, (), (Message("user", text),), choice.max_output_tokens)
         snapshots = SnapshotKeeper(self._installation.contents, self.run.company)

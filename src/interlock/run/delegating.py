@@ -23,6 +23,7 @@ class Delegating:
         self.run = sending.run
 
     async def delegate(self, call: CallState, arguments: Mapping[str, Any]) -> None:
+        """Send a brief whose items stand in no other one. Raises RefusedError."""
         shared = overlap(arguments.get("scope", ()), [body.get("scope", ()) for body in await self._briefs()])
         if shared.same:
             raise RefusedError(Text("message.scope_overlaps", count=len(shared.same)))

@@ -1,4 +1,4 @@
-"""Handing over: a task moves to another owner with its package, in one transaction with the receiver's run (MS-5 to MS-7)."""
+"""Handing over: a task moves to another owner with its package, in one transaction with the receiver's run (MS-5)."""
 
 import json
 from collections.abc import Mapping

@@ -134,6 +134,8 @@ def _tool_answered(body: dict[str, Any], step: Step) -> Told:
         yield 0, Text("trail.tool_failed", tool=_tool(body))
         yield 1, Text("trail.because", reason=body["error"])
         return
+    if "repeats" in body:
+        yield 0, Text("trail.repeats", run=body["by_run"])
     yield 0, Text("trail.tool_answered", tool=_tool(body), size=body["size"])
     if body.get("labels"):
         yield 1, Text("trail.brings", labels=body["labels"])
