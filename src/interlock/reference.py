@@ -25,18 +25,13 @@ from interlock.ledger.kind import KINDS
 from interlock.run.platform_tools import PLATFORM_TOOLS
 from interlock.scope.label import DeclaredLabel
 from interlock.settings import ModelChoice, Policy, SecretGrant, Settings, Sizes
-from interlock.settings_reader import COUNTED
+from interlock.settings_reader import COUNTED, RENAMED
 
 __all__ = ["pages", "write"]
 
 MADE = "<!-- Written by `python -m interlock.reference`; change the code or the catalogue instead. -->"
 FORMS = (Settings, Sizes, Budget, ModelChoice, DeclaredLabel, SecretGrant, Policy)
-WRITTEN_AS = {
-    "lease_ms": "lease",
-    "inline_bytes": "inline",
-    "timeout_ms": "timeout",
-    "wall_ms": "wall_time",
-}
+WRITTEN_AS = {**RENAMED, "timeout_ms": "timeout", "wall_ms": "wall_time"}
 SIZES = frozenset(item.name for item in fields(Sizes))
 DESCRIBED = re.compile(
     r"((?:[a-z_]+, )*[a-z_]+): (.+?)(?=(?:[.;]\s+(?:[a-z_]+, )*[a-z_]+: )|\.?\Z)", re.DOTALL

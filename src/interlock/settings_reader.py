@@ -19,7 +19,7 @@ from interlock.scope.label import DECLARED, UNTRUSTED, DeclaredLabel
 from interlock.scope.scope import NAME, Scope
 from interlock.settings import ModelChoice, Policy, SecretGrant, Settings, Sizes
 
-__all__ = ["ROLES", "SETTINGS_KEYS", "read_settings"]
+__all__ = ["RENAMED", "ROLES", "SETTINGS_KEYS", "read_settings"]
 
 SETTINGS_BYTES = Sizes().spec
 RENAMED = {
@@ -30,6 +30,7 @@ RENAMED = {
     "action_wait_ms": "action_wait",
     "inline_bytes": "inline",
 }
+"""The settings that people write under another name than the field has."""
 SETTINGS_KEYS = tuple(RENAMED.get(item.name, item.name) for item in fields(Settings))
 MODEL_KEYS = tuple({"timeout_ms": "timeout"}.get(item.name, item.name) for item in fields(ModelChoice))
 COUNTED = ("artifacts_per_run", "calls_per_answer")

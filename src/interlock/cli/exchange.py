@@ -1,7 +1,7 @@
 """`interlock exchange`: what the agents and people of a task said and did, in order, and how it stands now."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -30,19 +30,19 @@ def exchange(
     task: Annotated[str, Parameter(help="cli.exchange.task")],
     /,
     *,
-    form: Annotated[Literal["text", "mermaid"], Parameter(name="--as", help="cli.exchange.as")] = "text",
+    mermaid: Annotated[bool, Parameter(help="cli.graph.mermaid", negative="")] = False,
     whole: Annotated[bool, Parameter(help="cli.exchange.whole", negative="")] = False,
     options: Options = Options(),  # noqa: B008  frozen
 ) -> int:
     """Show the exchange of a task."""
-    return perform(_exchange(task, form, whole, options))
+    return perform(_exchange(task, mermaid, whole, options))
 
 
-async def _exchange(task: str, form: str, whole: bool, options: Options) -> int:
+async def _exchange(task: str, mermaid: bool, whole: bool, options: Options) -> int:
     terminal = options.terminal
     async with await options.runtime(read_only=True) as runtime:
         root = await runtime.find_root(task)
-        if form == "mermaid" and not terminal.as_json:
+        if mermaid and not terminal.as_json:
             steps, contents = await read_exchange(runtime.installation, root)
             terminal.line(sequence_of(entries_of(steps, contents), terminal.say))
             return DONE

@@ -18,9 +18,7 @@ def send(
     text: Annotated[str, Parameter(help="cli.send.text")],
     /,
     *,
-    kind: Annotated[
-        Literal["request", "question", "status"], Parameter(name="--type", help="cli.send.type")
-    ] = "question",
+    kind: Annotated[Literal["request", "question", "status"], Parameter(help="cli.send.kind")] = "question",
     task: Annotated[str | None, Parameter(help="cli.send.task")] = None,
     label: Annotated[list[str] | None, Parameter(help="cli.run.label", negative="")] = None,
     person: Annotated[str | None, Parameter(help="cli.run.person")] = None,

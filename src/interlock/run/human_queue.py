@@ -7,6 +7,7 @@ decide at once, the first one counts and the second one is told.
 from typing import Any
 
 from interlock import canonical
+from interlock.agent.spec import Spec
 from interlock.catalogue import Text
 from interlock.clock import new_id
 from interlock.errors import InterlockError
@@ -19,7 +20,7 @@ from interlock.message.envelope import Envelope, Type, malformed
 from interlock.message.task import person_owner
 from interlock.run.brief import checked_person
 from interlock.run.closing import budget_left
-from interlock.run.opening import Given, Taker, opened_by_message
+from interlock.run.opening import Given, Opening, Taker, opened_by_message
 from interlock.run.people_task import PeopleTask
 from interlock.run.waiting import Item
 from interlock.scope.label import NO_LABELS, Labels
@@ -117,34 +118,22 @@ class HumanQueue(PeopleTask):
         if (problem := malformed(kind, said)) is not None:
             raise InterlockError("message.malformed", where=problem[0], why=problem[1])
         self._check_barrier(agent, labels)
-        name, run = new_id("message", installation.clock), new_id("run", installation.clock)
+        name = new_id("message", installation.clock)
         body = installation.contents.keep(spec.scope.company, canonical.encode(said))
         traced = tuple(path for path, _ in leaves_of(said))
         given = Given(kind, name, person_owner(by), None, body.digest, labels, traced=traced)
-        form, pool, guards = await self._task_for(start)
-        opened = opened_by_message(
-            run,
-            form,
-            spec,
-            version,
-            given,
-            {"behalf": by},
-            Place(run),
-            installation.settings.limits,
-            pool,
-            Taker(),
-        )
+        form, opened, guards = await self._opened(start, spec, version, given, by)
         envelope = Envelope(
             id=name,
             task=form["id"],
             type=kind,
-            sender=person_owner(by),
+            sender=given.sender,
             recipient=agent,
             body=body.digest,
             size=body.size,
             labels=labels,
             by=by,
-            opens=run,
+            opens=opened.run,
         )
         told = (*opened.told, Draft("message.sent", envelope.as_dict()))
         outcome = await self._ledger.append(
@@ -154,7 +143,17 @@ class HumanQueue(PeopleTask):
         )
         if not isinstance(outcome, Appended):
             raise InterlockError("run.not_opened", agent=agent, why=type(outcome).__name__)
-        return name, run
+        return name, opened.run
+
+    async def _opened(
+        self, start: str | None, spec: Spec, version: int, given: Given, by: str
+    ) -> tuple[dict[str, Any], Opening, tuple[Row, ...]]:
+        """Give the task that a person's message opens, its run, and what must hold for it."""
+        form, pool, guards = await self._task_for(start)
+        run, limits = new_id("run", self._installation.clock), self._installation.settings.limits
+        source = {"behalf": by}
+        opened = opened_by_message(run, form, spec, version, given, source, Place(run), limits, pool, Taker())
+        return form, opened, guards
 
     async def _task_for(self, start: str | None) -> tuple[dict[str, Any], Budget, tuple[Row, ...]]:
         name = new_id("task", self._installation.clock)
