@@ -63,7 +63,9 @@ class OneModel:
     @property
     def _model(self) -> ScriptedModel:
         if not hasattr(self, "_made"):
-            self._made = ScriptedModel({"triage@acme/platform": [self._findings], "billing@acme/platform": BILLING})
+            self._made = ScriptedModel(
+                {"triage@acme/platform": [self._findings], "billing@acme/platform": BILLING}
+            )
         return self._made
 
     def _findings(self, request: Request) -> Answer:

@@ -47,6 +47,14 @@ async def book(call: ToolCall, order: str) -> dict:
     return {"booked": order}
 
 
+@tool(effect="write", steers=["order"], labels=[], parameters=ORDER, key="charge:{order}")
+async def charge(call: ToolCall, order: str) -> dict:
+    """Charge an order, whichever task it belongs to."""
+    effect("charge", call.run)
+    await asyncio.sleep(0.5)
+    return {"receipt": call.run}
+
+
 @tool(effect="read", labels=[], parameters=NOTHING)
 async def count(call: ToolCall) -> int:
     """Count one."""
@@ -102,6 +110,7 @@ SCRIPT = {
         {"finish": "Held."},
     ],
     "blocker@acme/platform": [{"call": "block"}, {"finish": "Blocked."}],
+    "charger@acme/platform": [{"call": "charge", "with": {"order": "o1"}}, {"finish": "Charged."}],
 }
 
 AGENTS: dict[str, dict[str, Any]] = {
@@ -113,6 +122,7 @@ AGENTS: dict[str, dict[str, Any]] = {
     "counter": {"tools": ["count"]},
     "holder": {"tools": ["hold", "book"]},
     "blocker": {"tools": ["block"]},
+    "charger": {"tools": ["charge"]},
 }
 
 

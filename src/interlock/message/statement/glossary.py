@@ -9,7 +9,8 @@ import unicodedata
 __all__ = ["MEANING"]
 
 LINES = """
-employee employees worker workers staff workforce personnel headcount employ employs employed empregado empregados funcionário funcionários trabalhador trabalhadores colaborador colaboradores equipe emprega empregava
+employee employees worker workers staff workforce personnel headcount employ employs employed empregado empregados
+funcionário funcionários trabalhador trabalhadores colaborador colaboradores equipe emprega empregava
 cost costs price priced custo custos custou custa preço preços
 spend spent spending gasto gastos gastou despesa despesas expenditure expenses
 revenue revenues turnover receita receitas faturamento faturou
@@ -48,16 +49,17 @@ plant planta factory fábrica facility usina
 building edifício prédio
 project projeto
 contract contrato contracts contratos
-supplier suppliers vendor fornecedor fornecedora supply supplies supplied supplying fornece forneceu fornecidas fornecidos
-contractor empreiteira construtora builder
+supplier suppliers vendor fornecedor fornecedora supply supplies supplied supplying fornece forneceu fornecidas
+fornecidos contractor empreiteira construtora builder
 owner owners own owns owned proprietário proprietária dono dona
 manager director diretor diretora head chefe gerente
 president presidente chairman chairwoman
-founder founded founding establish established created creation fundador fundada fundado fundação criada criado estabelecida
+founder founded founding establish established created creation fundador fundada fundado fundação criada criado
+estabelecida
 open opened opens opening inaugurated inauguration inaugurado inaugurada inauguração abriu aberta abertura
 start started starts began begin begins begun commenced início iniciou iniciada iniciadas começou começaram começa
-end ended ends finish finished completed completion complete fim terminou termina concluída concluído concluídas conclusão encerrou
-close closed closes closing shutdown shut fechou fechada fechado fechamento paralisação parada
+end ended ends finish finished completed completion complete fim terminou termina concluída concluído concluídas
+conclusão encerrou close closed closes closing shutdown shut fechou fechada fechado fechamento paralisação parada
 build built construction constructed construct construído construída construção obra obras
 sign signed signature signing assinado assinada assinatura assinou
 approve approved approval aprovado aprovada aprovou aprovação

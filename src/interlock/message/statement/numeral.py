@@ -63,8 +63,8 @@ ARTICLES = frozenset({"a", "an", "um", "uma"})
 
 @dataclass(frozen=True, slots=True)
 class Numeral:
-    """A number that stands in a text from `start` to `end`. `step` is the value of its last digit that counts; a `ratio`
-    is a part of one, such as a half."""
+    """A number that stands in a text from `start` to `end`. `step` is the value of its last digit that counts; a
+    `ratio` is a part of one, such as a half."""
 
     value: Decimal
     step: Decimal

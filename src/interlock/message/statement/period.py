@@ -74,7 +74,8 @@ class Period:
 
 
 def agree_in_time(first: Period, second: Period) -> bool:
-    """Tell whether both can be the same date: they have a day in common, or one lies within a year of "about" another."""
+    """Tell whether both can be the same date: they have a day in common, or one lies within a year of "about"
+    another."""
     if first.month or second.month:
         return _agree_in_year(first, second)
     slack = 20_000 if first.about or second.about else 0
