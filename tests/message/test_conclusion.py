@@ -72,7 +72,8 @@ def test_reports_are_merged_by_code_and_the_model_that_writes_sees_nothing_else(
             assert form["text"].startswith("The lake is wide.")
             assert "30 metres" in form["text"] and "45 metres" in form["text"], "what the text left out"
             assert "the temperature" in form["text"] and "no thermometer" in form["text"]
-            assert form["text"].count("look") == 3, "each side's source, and the sources once"
+            assert form["text"].count("look") == 2, "each side with its source"
+            assert form["sources"] == ["look"], "the sources once"
             (asked,) = prompts
             seen = asked.instructions + str(asked.messages)
             assert "CANARY" not in seen

@@ -1,51 +1,49 @@
 """A comparison: whether two findings are about the same thing, and if so whether both can be true.
 
-Two findings are laid over each other by the words that remain when values, negations and small words are taken
-away: first the whole sentences, then what stands near each value. A word that most findings have says little
-about what one is of, so words are weighed by how rare they are among the findings compared.
+Numbers, dates, negations and names that differ are a conflict only between sentences that are else alike enough.
 """
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from itertools import product
-from typing import Literal
-
-from rapidfuzz import fuzz
+from typing import Literal, TypeVar
 
 from interlock.catalogue import Text
+from interlock.message.pair import KNOWN_PLACE, Pair, doubt, likeness, near, paired
 from interlock.message.result import Finding
 from interlock.message.statement.name import Name, same_name
+from interlock.message.statement.overlay import KNOWN, Weights, alike
 from interlock.message.statement.period import Period, agree_in_time
 from interlock.message.statement.quantity import Quantity, agrees, comparable
 from interlock.message.statement.statement import Statement, read_statement
-from interlock.message.statement.word import is_plain, words_of
+from interlock.message.statement.word import is_plain, stem_of, words_of
 
-__all__ = [
-    "Comparison",
-    "Kind",
-    "Overlay",
-    "Weights",
-    "alike",
-    "compare",
-    "overlay",
-    "same_key",
-    "same_value",
-    "weights_of",
-]
+__all__ = ["Comparison", "Kind", "compare", "same_key", "same_value"]
 
 Kind = Literal["quantity", "date", "negation", "name", "value"]
+Value = TypeVar("Value", Quantity, Period)
 Outcome = Literal["conflict", "agree", "unrelated"]
 
+SURE = 0.44
+"""How alike two frames must be, from 0 to 1, for the values in them to be of one thing."""
+DENIED = 0.6
+DENIED_KNOWN = 0.45
+"""The same for a negation, which any two sentences may have or not; and where they are known to be about one thing."""
+NAMED = 0.6
+"""The same for names."""
 FRAME = 0.55
-"""How much of the shorter frame, by weight, must be found in the other one for the two to be about one thing."""
-NEAR = 0.35
-"""How much of what stands near a value must stand near the other."""
-NEAR_WORDS = 5
-"""How many words to each side of a value are near it."""
+"""How much of the shorter frame must be found for amounts in two currencies to be told as not compared."""
+PARTNER = 0.1
+"""A value that agrees with another one is in no conflict with a third that fits no better than by this."""
+BEGINNINGS = frozenset(
+    map(stem_of, ["born", "birth", "founded", "opened", "started", "launched", "established"])
+)
+ENDINGS = frozenset(map(stem_of, ["died", "death", "ended", "closed", "finished", "completed"]))
+ALMOST = 0.8
+"""How alike sentences must be for two ordinals in them to be of one thing."""
+SLOT = 30
+"""How many characters beside a name belong to its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,99 +58,30 @@ class Comparison:
     note: Text | None = None
 
 
-class Weights:
-    """How much each word says about what a finding is of: the less, the more of the findings have it."""
-
-    __slots__ = ("_count", "_seen")
-
-    def __init__(self, statements: Iterable[Statement]) -> None:
-        self._seen: Counter[str] = Counter()
-        self._count = 0
-        for statement in statements:
-            self._seen.update({word.stem for word in statement.frame})
-            self._count += 1
-
-    def of(self, stem: str) -> float:
-        """Give the weight of a stem: 1 for one that a single finding has, less for others."""
-        if self._count < 2:
-            return 1.0
-        return max(0.05, 1 - math.log(max(self._seen[stem], 1)) / math.log(self._count + 1))
-
-
-def weights_of(findings: Iterable[Finding]) -> Weights:
-    """Give the weights of the words of some findings, each text once."""
-    return Weights(read_statement(text) for text in sorted({finding.text for finding in findings}))
-
-
-@dataclass(frozen=True, slots=True)
-class Overlay:
-    """Two frames laid over each other: which part of each, by weight, the other one has."""
-
-    first: float
-    second: float
-
-    @property
-    def smaller(self) -> float:
-        """The part found of that frame of which more is found."""
-        return max(self.first, self.second)
-
-    @property
-    def larger(self) -> float:
-        """The part found of the other."""
-        return min(self.first, self.second)
-
-
-@lru_cache(maxsize=200_000)
-def alike(first: str, second: str) -> bool:
-    """Tell whether two stems are of one word: the same, a slip of spelling, or cognates of the two languages."""
-    if first == second:
-        return True
-    short, long = sorted((first, second), key=len)
-    if len(short) < 4 or short[0] != long[0] or not short.isalpha() or not long.isalpha():
-        return False
-    if long.startswith(short) and len(long) - len(short) <= 3:
-        return True
-    return fuzz.ratio(first, second) >= (80 if len(short) >= 5 else 88)
-
-
-def overlay(first: Sequence[str], second: Sequence[str], weights: Weights) -> Overlay:
-    """Lay two lists of stems over each other."""
-    return Overlay(_found(first, second, weights), _found(second, first, weights))
-
-
-def _found(stems: Sequence[str], others: Sequence[str], weights: Weights) -> float:
-    total = found = 0.0
-    for stem in dict.fromkeys(stems):
-        weight = weights.of(stem)
-        total += weight
-        if any(alike(stem, other) for other in others):
-            found += weight
-    return found / total if total else 0.0
-
-
 def compare(
-    first: Finding, second: Finding, weights: Weights, rates: Mapping[str, Decimal] | None = None
+    first: Finding,
+    second: Finding,
+    weights: Weights,
+    rates: Mapping[str, Decimal] | None = None,
+    known: bool = False,
 ) -> Comparison:
     """Compare two findings; the order of the two does not matter but for that of the values.
 
     `rates` gives by currency what one unit of it is worth in one common currency; amounts of money in two currencies
-    of which one has no rate are never a conflict, and the note says so.
+    of which one has no rate are never a conflict, and the note says so. `known` says that the two are about one thing,
+    so that a pronoun or another word for it counts less against them; it is also taken for known if both name the same
+    subject and attribute.
     """
-    rates = rates or {}
-    if _keyed(first) and _keyed(second) and same_key(first, second):
-        return _by_value(first, second, rates)
-    one, two = _statement(first), _statement(second)
-    whole = overlay(_stems(one), _stems(two), weights)
+    keyed = bool(first.attribute and second.attribute) and same_key(first, second)
+    if keyed and first.value and second.value:
+        return _by_value(first, second, rates or {})
+    pair = paired(_statement(first), _statement(second), weights, rates or {}, known or keyed)
     checks = (_negated, _measured, _dated, _named)
-    found = [outcome for check in checks if (outcome := check(one, two, whole, weights, rates)) is not None]
+    found = [outcome for check in checks if (outcome := check(pair)) is not None]
     ranked = [
         item for outcome in ("conflict", "agree", "unrelated") for item in found if item.outcome == outcome
     ]
     return ranked[0] if ranked else Comparison("unrelated")
-
-
-def _keyed(finding: Finding) -> bool:
-    return bool(finding.attribute and finding.value)
 
 
 def same_key(first: Finding, second: Finding) -> bool:
@@ -223,55 +152,48 @@ def _statement(finding: Finding) -> Statement:
     return read_statement(" – ".join([*extra, finding.text]))
 
 
-def _stems(statement: Statement) -> list[str]:
-    """Give the stems of the frame, and what each value of it measures, which is a word of it too."""
-    stems = [word.stem for word in statement.frame]
-    stems += [
-        f"{item.dimension} {item.counted}".strip()
-        for item in statement.quantities
-        if item.dimension != "count"
-    ]
-    return stems
-
-
-def _near(statement: Statement, start: int, end: int, without: tuple[int, int] = (0, 0)) -> list[str]:
-    """Give the stems near a place, the next ones first; those of `without` are left out."""
-    words = [word for word in statement.frame if not (without[0] <= word.start < without[1])]
-    before = [word for word in words if word.end <= start][-NEAR_WORDS:]
-    after = [word for word in words if word.start >= end][:NEAR_WORDS]
-    ranked = sorted((*before, *after), key=lambda word: min(abs(start - word.end), abs(word.start - end)))
-    return [word.stem for word in ranked]
-
-
-def _measured(
-    one: Statement, two: Statement, whole: Overlay, weights: Weights, rates: Mapping[str, Decimal]
-) -> Comparison | None:
-    best = apart = None
-    for mine, other in product(one.quantities, two.quantities):
-        if mine.unit.is_money and other.unit.is_money and not comparable(mine, other, rates):
+def _measured(pair: Pair) -> Comparison | None:
+    scored: list[tuple[float, bool, Quantity, Quantity]] = []
+    apart: Comparison | None = None
+    several = max(len(pair.one.quantities), len(pair.two.quantities)) > 1
+    for mine, other in product(pair.one.quantities, pair.two.quantities):
+        if not comparable(mine, other, pair.rates):
             apart = apart or _incomparable(mine, other, (mine.text, other.text))
             continue
-        if not comparable(mine, other, rates) or (
-            mine.dimension == "ordinal" and mine.counted != other.counted
-        ):
-            continue
-        near = overlay(_near(one, mine.start, mine.end), _near(two, other.start, other.end), weights)
-        score = _score(whole, near)
-        if mine.counted and other.counted and not alike(mine.counted, other.counted):
-            score -= 0.15
-        if score < 0.5:
-            continue
-        same = agrees(mine, other, rates)
-        found = Comparison("agree" if same else "conflict", "quantity", (mine.text, other.text), score)
-        if best is None or (found.score, found.outcome == "agree") > (best.score, best.outcome == "agree"):
-            best = found
-    if best is not None and best.outcome == "conflict" and _times_differ(one, two):
+        score = likeness(pair, mine, other, several) - doubt(pair, mine, other)
+        scored.append((score, agrees(mine, other, pair.rates), mine, other))
+    best = _best("quantity", scored) or _ranked(pair)
+    if best is not None and best.outcome == "conflict" and _times_differ(pair.one, pair.two):
         return Comparison("unrelated")
-    return best or (apart if whole.smaller >= FRAME else None)
+    return best or (apart if apart and apart.note and pair.whole.smaller >= FRAME else None)
 
 
-def _score(whole: Overlay, near: Overlay) -> float:
-    return 0.45 * whole.smaller + 0.25 * whole.larger + 0.15 * near.smaller + 0.15 * near.larger
+def _ranked(pair: Pair) -> Comparison | None:
+    """Compare ordinals of one thing, "the second album" and "the first album", in sentences that are else alike."""
+    for mine, other in product(pair.one.ranks, pair.two.ranks):
+        alone = mine.counted and alike(mine.counted, other.counted) and not agrees(mine, other)
+        if alone and (pair.known or pair.whole.even >= ALMOST):
+            return Comparison(
+                "conflict", "quantity", (mine.text, other.text), max(pair.whole.even, KNOWN_PLACE)
+            )
+    return None
+
+
+def _best(kind: Kind, scored: Sequence[tuple[float, bool, Value, Value]]) -> Comparison | None:
+    """Give the conflict that is surest, or the surest agreement if no value is left without one that agrees."""
+    partner: dict[tuple[int, int], float] = {}
+    for score, same, mine, other in scored:
+        if same:
+            for place in ((0, mine.start), (1, other.start)):
+                partner[place] = max(score, partner.get(place, 0.0))
+    best: Comparison | None = None
+    for score, same, mine, other in scored:
+        beside = max(partner.get((0, mine.start), 0.0), partner.get((1, other.start), 0.0))
+        if score < SURE or (not same and beside >= score - PARTNER):
+            continue
+        if best is None or (not same, score) > (best.outcome == "conflict", best.score):
+            best = Comparison("agree" if same else "conflict", kind, (mine.text, other.text), score)
+    return best
 
 
 def _times_differ(one: Statement, two: Statement) -> bool:
@@ -280,53 +202,80 @@ def _times_differ(one: Statement, two: Statement) -> bool:
     )
 
 
-def _dated(
-    one: Statement, two: Statement, whole: Overlay, weights: Weights, rates: Mapping[str, Decimal]
-) -> Comparison | None:
-    best: Comparison | None = None
-    for mine, other in product(one.periods, two.periods):
-        near = overlay(_near(one, mine.start, mine.end), _near(two, other.start, other.end), weights)
-        score = _score(whole, near)
-        if score < 0.55:
-            continue
-        same = agree_in_time(mine, other)
-        found = Comparison("agree" if same else "conflict", "date", (mine.text, other.text), score)
-        if best is None or (found.score, found.outcome == "agree") > (best.score, best.outcome == "agree"):
-            best = found
-    return best
+def _dated(pair: Pair) -> Comparison | None:
+    scored: list[tuple[float, bool, Period, Period]] = []
+    several = max(len(pair.one.periods), len(pair.two.periods)) > 1
+    for mine, other in product(pair.one.periods, pair.two.periods):
+        first = _end_meant(mine, near(pair.two, other.start, other.end)) if not other.span else mine
+        second = _end_meant(other, near(pair.one, mine.start, mine.end)) if not mine.span else other
+        score = likeness(pair, mine, other, several)
+        if pair.known and (first is not mine or second is not other):
+            score = max(score, KNOWN_PLACE)
+        scored.append((score, agree_in_time(first, second), mine, other))
+    return _best("date", scored)
 
 
-def _negated(
-    one: Statement, two: Statement, whole: Overlay, weights: Weights, rates: Mapping[str, Decimal]
-) -> Comparison | None:
-    if bool(one.negations) == bool(two.negations):
+def _end_meant(period: Period, near: Sequence[str]) -> Period:
+    """Give the beginning or the end of a span if that is what the other statement dates: "born", "opened", "died"."""
+    if not period.span:
+        return period
+    if BEGINNINGS & set(near):
+        return period.begins
+    return period.ends if ENDINGS & set(near) else period
+
+
+def _negated(pair: Pair) -> Comparison | None:
+    one, two = pair.one, pair.two
+    if bool(one.negations) == bool(two.negations) or _times_differ(one, two):
         return None
     negated, other = (one, two) if one.negations else (two, one)
     negation = negated.negations[0]
     reached = [word.stem for word in negated.frame if negation.end <= word.start < negation.reach]
     reached = reached or [word.stem for word in negated.frame if word.start < negation.start][-3:]
-    found = _found(reached, [word.stem for word in other.frame], weights) if reached else 0.0
-    score = 0.4 * whole.smaller + 0.2 * whole.larger + 0.4 * found
-    if score < 0.6 or _times_differ(one, two):
+    stems = [word.stem for word in other.frame]
+    if not reached or not (pair.known or any(alike(reached[0], stem) for stem in stems)):
         return None
-    return Comparison("conflict", "negation", (one.text, two.text), score)
+    found = pair.overlay(reached, stems).first
+    bar = DENIED_KNOWN if pair.known else DENIED
+    score = 0.6 * found + 0.4 * max(pair.whole.even, 0.9 * pair.whole.smaller)
+    return Comparison("conflict", "negation", (one.text, two.text), score) if score >= bar else None
 
 
-def _named(
-    one: Statement, two: Statement, whole: Overlay, weights: Weights, rates: Mapping[str, Decimal]
-) -> Comparison | None:
+def _named(pair: Pair) -> Comparison | None:
+    one, two = pair.one, pair.two
+    if one.negations or two.negations:
+        return None
     best: Comparison | None = None
     for mine, other in product(_unmatched(one, two), _unmatched(two, one)):
-        first = _near(one, mine.start, mine.end, (mine.start, mine.end))
-        second = _near(two, other.start, other.end, (other.start, other.end))
-        near = overlay(first, second, weights)
-        rest = overlay(_without(one, mine), _without(two, other), weights)
-        score = 0.4 * rest.smaller + 0.3 * rest.larger + 0.15 * near.smaller + 0.15 * near.larger
-        if score < 0.7:
+        rest = pair.overlay(_without(one, mine), _without(two, other))
+        score = rest.even - 0.1
+        if not mine.opens and not other.opens and _slot(one, mine, two, other):
+            score = max(score + 0.2, rest.smaller, NAMED if pair.known else 0.0)
+        elif pair.known and not (mine.opens or other.opens):
+            score = max(score, rest.smaller)
+        if score < NAMED or (best is not None and score <= best.score):
             continue
-        if best is None or score > best.score:
-            best = Comparison("conflict", "name", (mine.text, other.text), score)
+        best = Comparison("conflict", "name", (mine.text, other.text), score)
     return best
+
+
+def _slot(one: Statement, mine: Name, two: Statement, other: Name) -> bool:
+    """Tell whether two names stand in like places: after the same word, or before it as an adjective does."""
+    before, after = _beside(one, mine)
+    other_before, other_after = _beside(two, other)
+    if after and other_after:
+        return any(alike(*pair) for pair in product(after, other_after))
+    return not after and not other_after and any(alike(*pair) for pair in product(before, other_before))
+
+
+def _beside(statement: Statement, name: Name) -> tuple[list[str], list[str]]:
+    """Give the words before a name, and those that follow it at once, if it is used as an adjective."""
+    before = [
+        word.stem for word in statement.frame if name.start - SLOT <= word.start and word.end <= name.start
+    ]
+    after = [word for word in statement.frame if name.end <= word.start <= name.end + SLOT]
+    adjective = bool(after) and after[0].start <= name.end + 1 and not after[0].capital
+    return before[-2:], [word.stem for word in after[:3]] if adjective else []
 
 
 def _unmatched(one: Statement, two: Statement) -> list[Name]:
@@ -335,9 +284,35 @@ def _unmatched(one: Statement, two: Statement) -> list[Name]:
     return [
         name
         for name in one.names
-        if not any(same_name(name, other) for other in two.names) and not set(name.parts) <= others
+        if not any(same_name(name, other) for other in two.names)
+        and not _listed_with(one, name, others)
+        and not set(name.parts) <= others
+        and not (name.opens and len(name.parts) == 1 and stem_of(name.parts[0]) in KNOWN)
     ]
 
 
 def _without(statement: Statement, name: Name) -> list[str]:
     return [word.stem for word in statement.frame if not name.start <= word.start < name.end]
+
+
+def _listed_with(statement: Statement, name: Name, known: Set[str]) -> bool:
+    """Tell whether a name stands in a list with one that the other statement has: "Sydney, Darwin and Bowen"."""
+    names = sorted(statement.names, key=lambda item: item.start)
+    place = names.index(name)
+    for step in (-1, 1):
+        at = place
+        while 0 <= at + step < len(names) and _in_list(
+            statement.text, *sorted((names[at], names[at + step]), key=_at)
+        ):
+            at += step
+            if set(names[at].parts) <= known:
+                return True
+    return False
+
+
+def _in_list(text: str, first: Name, second: Name) -> bool:
+    return text[first.end : second.start].strip() in {",", "and", "e", ", and", ", e", "&", "or", "ou"}
+
+
+def _at(name: Name) -> int:
+    return name.start

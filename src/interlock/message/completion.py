@@ -1,41 +1,102 @@
-"""A completion: what a written text does not state of open conflicts and gaps is appended by code (RS-3)."""
+"""A completion: the open conflicts and gaps that code adds to a text which a model wrote without them (RS-3)."""
 
-from interlock.catalogue import say
-from interlock.message.conflict import Conflict
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from interlock.catalogue import Text, say
+from interlock.message.conflict import Conflict, Side
 from interlock.message.merge import Gap, Merged
+from interlock.message.statement.overlay import EVEN, alike, overlay
+from interlock.message.statement.statement import Statement, read_statement
+from interlock.message.statement.word import plain
 
-__all__ = ["completed", "states_conflict", "states_gap"]
+__all__ = ["Completed", "complete_text"]
 
-
-def completed(text: str, merged: Merged, language: str = "en") -> str:
-    """Give the text with a line for each open conflict and each gap that it does not state, and the sources, each
-    once."""
-    lines = [
-        say("conflict.open_line", language, about=item.about, reason=item.reason)
-        for item in merged.open_conflicts
-        if not states_conflict(text, item)
-    ]
-    lines += [
-        say("conflict.gap_line", language, what=item.what, why=item.why, origin=item.origin)
-        for item in merged.gaps
-        if not states_gap(text, item)
-    ]
-    parts = [text.strip(), "\n".join(lines)]
-    if merged.sources:
-        parts.append(say("conflict.sources_line", language, sources=list(merged.sources)))
-    return "\n\n".join(part for part in parts if part)
+SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+STATED = 0.75
+"""How much of the words of a gap one sentence or two that follow each other must have."""
 
 
-def states_conflict(text: str, conflict: Conflict) -> bool:
-    """Tell whether a text states a conflict: a value of each of its sides stands in it, word for word."""
-    plain = _plain(text)
-    return all(any(_plain(value) in plain for value in side.values if value) for side in conflict.sides)
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A text with what was added at its end, and the names of all sources, each once. `added` is empty if the text said
+    everything."""
+
+    text: str
+    added: tuple[str, ...]
+    sources: tuple[str, ...]
 
 
-def states_gap(text: str, gap: Gap) -> bool:
-    """Tell whether a text states a gap: what was not done stands in it, word for word."""
-    return _plain(gap.what) in _plain(text)
+def complete_text(written: str, merged: Merged, language: str = "en") -> Completed:
+    """Add to a written text each open conflict and each gap of the merge that it does not state, in `language`.
+
+    A conflict is stated if a passage of two sentences holds the values of all its sides and a word of what it is about;
+    a gap if one holds most of the words of what was not done and says that something was not.
+    """
+    passages = list(_passages(written))
+    conflicts = [conflict for conflict in merged.open_conflicts if not _states_conflict(passages, conflict)]
+    gaps = [gap for gap in merged.gaps if not _states_gap(passages, gap)]
+    lines = [*_listed("conflict", map(_conflict_line, conflicts), language)]
+    lines += _listed("gap", map(_gap_line, gaps), language)
+    text = "\n\n".join([written.rstrip(), "\n".join(lines)]) if lines else written
+    added = tuple(line for line in lines if line.startswith("- "))
+    return Completed(text.lstrip("\n"), added, merged.sources)
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
+def _listed(kind: str, items: Iterator[Text], language: str) -> list[str]:
+    lines = [" ".join(say(item, language).split()) for item in items]
+    return [say(f"completion.{kind}s", language), *lines] if lines else []
+
+
+def _conflict_line(conflict: Conflict) -> Text:
+    return Text("completion.conflict", about=conflict.about.rstrip("."), reason=conflict.reason)
+
+
+def _gap_line(gap: Gap) -> Text:
+    return Text("completion.gap", what=gap.what.rstrip("."), origin=gap.origin, why=gap.why)
+
+
+def _passages(text: str) -> Iterator[Statement]:
+    """Give each sentence together with the one that follows it."""
+    sentences = [sentence for sentence in SENTENCE.split(text) if sentence.strip()]
+    for first, second in zip(sentences, [*sentences[1:], ""], strict=True):
+        yield read_statement(f"{first} {second}".strip())
+
+
+def _states_conflict(passages: list[Statement], conflict: Conflict) -> bool:
+    subject = [word.stem for word in read_statement(conflict.about).frame]
+    return any(
+        all(_holds(passage, side) for side in conflict.sides)
+        and (not subject or any(alike(word.stem, stem) for word in passage.frame for stem in subject))
+        for passage in passages
+    )
+
+
+def _holds(passage: Statement, side: Side) -> bool:
+    """Tell whether a passage holds the value of a side, in these or in other figures."""
+    for value in side.values:
+        said = read_statement(value)
+        held = {item.key for item in passage.quantities} | {item.key for item in passage.periods}
+        if any(item.key in held for item in said.quantities) or any(
+            item.key in held for item in said.periods
+        ):
+            return True
+        if f" {_bare(value)} " in f" {_bare(passage.text)} ":
+            return True
+    return False
+
+
+def _bare(text: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", plain(text)))
+
+
+def _states_gap(passages: list[Statement], gap: Gap) -> bool:
+    wanted = [word.stem for word in read_statement(gap.what).frame]
+    for passage in passages:
+        if _bare(gap.what) and f" {_bare(gap.what)} " in f" {_bare(passage.text)} ":
+            return True
+        found = overlay(wanted, [word.stem for word in passage.frame], EVEN).first
+        if wanted and found >= STATED and passage.negations:
+            return True
+    return False

@@ -1,5 +1,4 @@
-"""A conflict: findings of which not all can be true, found before any model writes (RS-2), and what became of it
-(RS-3)."""
+"""A conflict: findings of which not all can be true, found before any model writes (RS-2), and how it ended (RS-3)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,11 +9,12 @@ from typing import Any
 
 from interlock import canonical
 from interlock.catalogue import Text
-from interlock.message.comparison import Comparison, Kind, Weights, compare
+from interlock.message.comparison import Comparison, Kind, compare
 from interlock.message.evidence import Evidence, sources_of
 from interlock.message.joined import Joined
 from interlock.message.resolution import Resolution
 from interlock.message.statement.name import same_name
+from interlock.message.statement.overlay import Weights
 from interlock.message.statement.period import agree_in_time
 from interlock.message.statement.quantity import agrees, comparable
 from interlock.message.statement.statement import read_statement
@@ -51,8 +51,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two or more sides that cannot all be true. kind: in what they differ. key: the same for the same conflict,
-    whatever order the findings came in. resolution: None while it is open."""
+    """Two or more sides that cannot all be true.
+
+    kind: in what they differ. key: the same for the same conflict, whatever order the findings came in.
+    resolution: None while it is open.
+    """
 
     key: str
     kind: Kind
@@ -102,8 +105,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Uncompared:
-    """Two findings whose values could not be compared, such as amounts in two currencies without a rate: no
-    conflict."""
+    """Two findings whose values cannot be compared, such as amounts in two currencies without a rate: no conflict."""
 
     findings: tuple[Joined, Joined]
     values: tuple[str, str]
@@ -122,7 +124,7 @@ def find_conflicts(
     `rates` gives by currency code what one unit is worth in a common currency. The order of the findings does not
     matter. The work grows with the square of their number: some 5 s for 250 findings of one topic.
     """
-    findings = sorted(findings, key=lambda joined: joined.text)
+    findings = sorted(findings, key=_order)
     weights = Weights(read_statement(joined.text) for joined in findings)
     clashes: defaultdict[Node, dict[Node, Comparison]] = defaultdict(dict)
     apart = []
@@ -203,3 +205,8 @@ def _agree(kind: Kind, first: str, second: str, rates: Mapping[str, Decimal]) ->
 def _side(part: Sequence[Node], findings: Sequence[Joined]) -> Side:
     values = sorted({value for _, value in part}, key=lambda value: (len(value), value))
     return Side(tuple(values), tuple(findings[number] for number in sorted({number for number, _ in part})))
+
+
+def _order(joined: Joined) -> tuple[str, ...]:
+    finding = joined.finding
+    return finding.text, finding.subject, finding.attribute, finding.value

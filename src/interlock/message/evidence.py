@@ -10,8 +10,7 @@ __all__ = ["Evidence", "freshest", "independent", "sources_of"]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A source of a finding, the origin that read it (a worker's address or run), and when what it says was
-    observed."""
+    """A source of a finding, the origin that read it (a worker's address or run), and when it was observed."""
 
     origin: str
     source: str

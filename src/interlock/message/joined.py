@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
-from interlock.message.comparison import Weights, overlay, same_key, same_value
+from interlock.message.comparison import same_key, same_value
 from interlock.message.evidence import Evidence, sources_of
 from interlock.message.result import Finding
+from interlock.message.statement.overlay import EVEN, overlay
 from interlock.message.statement.statement import Statement, read_statement
 from interlock.message.statement.word import plain
 
@@ -16,8 +17,6 @@ __all__ = ["Join", "Joined", "join_findings"]
 
 REWORDED = 0.7
 """How much of the longer of two wordings must be found in the shorter one, if values pin down what is said."""
-
-EVEN = Weights(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +130,13 @@ def _joined(group: Sequence[Finding], distinct: dict[Finding, set[Evidence]]) ->
     """Make one of a group: the wording that most evidence has stands for all, of those the shortest."""
     first = min(group, key=lambda finding: (-len(distinct[finding]), len(finding.text), _order(finding)))
     evidence = {item for finding in group for item in distinct[finding]}
-    keyed = {
-        name: _commonest([getattr(item, name) for item in group])
-        for name in ("subject", "attribute", "value")
-    }
-    if first.attribute or not all(keyed.values()):
-        keyed = {}
+    shown = first
+    if not first.attribute and all(_commonest(group, name) for name in ("subject", "attribute", "value")):
+        subject, attribute, value = (_commonest(group, name) for name in ("subject", "attribute", "value"))
+        shown = Finding(first.text, (), subject, attribute, value)
     joins = (_join(first, other) or _through(first, other) for other in group if other is not first)
     return Joined(
-        replace(first, **keyed),
+        shown,
         tuple(sorted(evidence, key=lambda item: item.order)),
         tuple(sorted(joins, key=lambda join: (join.text, join.reason))),
     )
@@ -147,10 +144,11 @@ def _joined(group: Sequence[Finding], distinct: dict[Finding, set[Evidence]]) ->
 
 def _through(first: Finding, other: Finding) -> Join:
     """Tell of a wording that was joined through others."""
-    laid = overlay(*([word.stem for word in _statement(item).frame] for item in (first, other)), EVEN)
+    one, two = ([word.stem for word in _statement(item).frame] for item in (first, other))
+    laid = overlay(one, two, EVEN)
     return Join(other.text, "reworded", round(100 * laid.larger))
 
 
-def _commonest(texts: Sequence[str]) -> str:
-    counted = Counter(text for text in texts if text)
+def _commonest(group: Sequence[Finding], name: str) -> str:
+    counted = Counter(getattr(finding, name) for finding in group if getattr(finding, name))
     return min(counted, key=lambda text: (-counted[text], text), default="")

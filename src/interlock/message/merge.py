@@ -44,8 +44,10 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What several results come to. failed: the origins whose result failed. tokens: what all used together. labels:
-    the union of theirs (SC-4)."""
+    """What several results come to.
+
+    failed: the origins whose result failed. tokens: what all used together. labels: the union of theirs (SC-4).
+    """
 
     findings: tuple[Joined, ...]
     conflicts: tuple[Conflict, ...]

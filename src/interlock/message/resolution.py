@@ -1,5 +1,4 @@
-"""A resolution: which side of a conflict stands, and by what: by evidence, or by the decision of a named judge
-(RS-3)."""
+"""A resolution: which side of a conflict stands: by its evidence, or by the decision of a named judge (RS-3)."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

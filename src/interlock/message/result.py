@@ -66,10 +66,10 @@ class Finding:
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> Self:
         """Read back what `as_dict` gave."""
-        said = (form.get(name, "") for name in ("subject", "attribute", "value"))
+        subject, attribute, value = (form.get(name, "") for name in ("subject", "attribute", "value"))
         observed = form.get("observed")
         moment = datetime.fromisoformat(observed) if observed else None
-        return cls(form["text"], tuple(form["sources"]), *said, moment)
+        return cls(form["text"], tuple(form["sources"]), subject, attribute, value, moment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ def _sources(form: Form, read: Collection[str]) -> tuple[str, ...]:
 
 def _refuse_unread(form: Form, name: str, read: Collection[str]) -> None:
     close = process.extractOne(name[:NAME_CHARACTERS], read, score_cutoff=70)
-    wording = {"nearest": close[0]} if close and not looks_secret(name) else {}
+    wording: dict[str, Any] = {"nearest": close[0]} if close and not looks_secret(name) else {}
     form.refuse("result.unread_source", value=shown(name), accepted=_some(read), **wording)
 
 

@@ -14,7 +14,7 @@ from interlock.catalogue import Text, say
 from interlock.connector.model.model import Answer
 from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
-from interlock.message.completion import completed
+from interlock.message.completion import complete_text
 from interlock.message.merge import Contribution, Merged, merge
 from interlock.message.resolution import Ruling
 from interlock.message.result import Result
@@ -56,7 +56,7 @@ class Concluding:
             if not isinstance(written, Answer):
                 self._outcomes.fail(call, Text("result.not_written", reason=written))
                 return
-            form["text"] = completed(written.text, merged, self._installation.settings.language)
+            form["text"] = complete_text(written.text, merged, self._installation.settings.language).text
             usage = written.usage
         kept = await self._installation.contents.keep_any(self.run.company, canonical.encode(form))
         handle = self._outcomes.save(kept, "application/json", self.run.labels)

@@ -9,8 +9,8 @@ import unicodedata
 __all__ = ["MEANING"]
 
 LINES = """
-employee employees worker workers staff workforce personnel headcount employ employs employed empregado empregados
-funcionário funcionários trabalhador trabalhadores colaborador colaboradores equipe emprega empregava
+employee employees worker workers staff workforce personnel headcount employ employs employed empregado \
+empregados funcionário funcionários trabalhador trabalhadores colaborador colaboradores equipe emprega empregava
 cost costs price priced custo custos custou custa preço preços
 spend spent spending gasto gastos gastou despesa despesas expenditure expenses
 revenue revenues turnover receita receitas faturamento faturou
@@ -49,17 +49,19 @@ plant planta factory fábrica facility usina
 building edifício prédio
 project projeto
 contract contrato contracts contratos
-supplier suppliers vendor fornecedor fornecedora supply supplies supplied supplying fornece forneceu fornecidas
-fornecidos contractor empreiteira construtora builder
+supplier suppliers vendor fornecedor fornecedora supply supplies supplied supplying fornece forneceu fornecidas \
+fornecidos
+contractor empreiteira construtora builder
 owner owners own owns owned proprietário proprietária dono dona
 manager director diretor diretora head chefe gerente
 president presidente chairman chairwoman
-founder founded founding establish established created creation fundador fundada fundado fundação criada criado
+founder founded founding establish established created creation fundador fundada fundado fundação criada criado \
 estabelecida
 open opened opens opening inaugurated inauguration inaugurado inaugurada inauguração abriu aberta abertura
 start started starts began begin begins begun commenced início iniciou iniciada iniciadas começou começaram começa
-end ended ends finish finished completed completion complete fim terminou termina concluída concluído concluídas
-conclusão encerrou close closed closes closing shutdown shut fechou fechada fechado fechamento paralisação parada
+end ended ends finish finished completed completion complete fim terminou termina concluída concluído concluídas \
+conclusão encerrou
+close closed closes closing shutdown shut fechou fechada fechado fechamento paralisação parada
 build built construction constructed construct construído construída construção obra obras
 sign signed signature signing assinado assinada assinatura assinou
 approve approved approval aprovado aprovada aprovou aprovação
@@ -152,13 +154,135 @@ responsible responsável
 public público pública
 private privado privada
 new novo nova
-first primeiro primeira
-second segunda
-third terceiro terceira
 north northern norte
 south southern sul
 east eastern leste
 west western oeste
+people persons person pessoas pessoa
+permanent permanently permanente permanentemente fixed fixo
+temporary temporarily temporário temporária temporariamente
+work worked working trabalha trabalham trabalhava trabalhou
+district bairro distrito
+located location stands situated lies localizada localizado situada situado fica
+expire expires expired expiry vence venceu vencimento expira
+valid validity validade válida válido vale
+grant granted grants awarded concedida concedido concedeu outorgada
+belongs belong pertence pertencem
+replace replaced replacement replaces trocadas trocada trocado troca substituída substituídas substituição
+plan planned plans planning planejada planejado planejadas prevista previsto previstas plano scheduled
+add adds added adding acrescenta acrescentará adiciona adicionará
+expand expansion extension expansão ampliação expandir
+phase stage fase etapa
+site terreno canteiro
+operate operates operated operation operations operating operator operação operada opera operadora operador
+concession concessão
+lead leads led headed liderada liderado lidera comandada dirigida
+visit visits visitors visitor visitam visita visitas visitantes visitante
+cover covers covered coverage cobre cobrem coberta cobertura
+serve serves served serving atende atendem atendida
+supply supplied supplies abastece abastecem abastecida abastecimento
+connect connected connection ligada conectada conecta conexão
+cause caused causes causou causada causado causa provocada provocou due
+damage damaged damages dano danos danificou
+support supports supported apoia apoiam apoio
+oppose opposes opposed opposition opõe oposição contra against
+agree agreed agreement acordo concordou
+announce announced announcement anunciou anunciada anunciado anúncio
+launch launched lançamento lançou lançada lançado
+hire hired hiring contratou contratados contratação
+dismiss dismissed layoff layoffs fired demitiu demissões demitidos
+elect elected election eleito eleita eleição
+vote votes voted voto votos votou
+win won winner wins venceu ganhou vencedor
+lose lost perdeu perderam
+rent lease leased aluguel alugada alugado
+lend lent emprestou
+interest juros
+insure coverage cobertura
+measure measured measurement measures mede medida medido medição
+record recorded registered registrado registrada registrou registro
+recover recovered recovery recuperação recuperada
+remove removed removal removeu remoção retirada
+treat treated treatment tratamento tratada tratado trata
+use used using usage uso usado usada utiliza utilizado
+need needed needs require required requires precisa exige necessita
+allow allowed permitted limit allows permitido permitida permite
+limit limits limite limites
+legal legally lei
+safe safety segurança
+danger dangerous perigo perigoso
+quality qualidade
+rain rainfall chuva chuvas
+summer verão
+winter inverno
+night nightly noite noturno noturna
+morning manhã
+evening afternoon tarde
+coast coastal costa litoral
+beach praia
+river rio
+lake lago
+island ilha
+mountain montanha
+forest floresta
+road highway rodovia estrada
+bridge ponte
+railway rail train ferrovia trem
+airport aeroporto
+street rua avenue avenida
+land terra terras
+food comida alimento alimentos
+oil petróleo óleo
+gas gás
+coal carvão
+steel aço
+iron ferro
+gold ouro
+paper papel
+wood madeira
+child children criança crianças filho filhos
+woman women mulher mulheres
+man men homem homens
+family families família famílias
+member members membro membros
+leader líder
+minister ministro ministra
+mayor prefeito prefeita
+governor governador governadora
+government governo
+union sindicato
+agency agência
+council conselho
+office escritório
+headquarters sede
+branch filial
+department departamento
+bank banco
+market mercado
+industry indústria
+trade comércio
+import imports importação importações
+export exports exportação exportações
+half metade
+double doubled dobrou dobro
+deep profundidade
+old velho velha
+large largest big maior maiores grande
+small smallest menor menores pequeno pequena
+main principal
+current currently atual atualmente
+former antigo antiga ex
+original originally originalmente
+final finally
+specific específico específica
+installed installation instalada instalado instalação
+adjacent next beside ao-lado adjacente vizinho
+nearest near próximas próximos próximo perto
+permanent
+fresh doce
+net líquido líquida
+gross bruto bruta
+direct direto direta
 """
 
 

@@ -13,18 +13,21 @@ NOT = re.compile(
     r"sem|ninguem|nada|tampouco|(?:fail(?:s|ed|ing)?|refus(?:es|ed|ing)?|declin(?:es|ed)|unable|yet|neglected) to|"
     r"(?:lack(?:s|ed|ing)?|den(?:y|ies|ied)|avoid(?:s|ed)?|ruled out|stayed away from|free of|absent from)|"
     r"(?:deixou|deixaram|deixa) de|(?:recus(?:ou|a|aram)-se|recus(?:ou|a|aram)) a|(?:neg(?:ou|a|am|aram))|"
-    r"(?:falta|ausencia) de|isento de|livre de)(?!\w)"
+    r"(?:falta|ausencia) de|isento de|livre de|zero|\w{4,}less|"
+    r"(?:other|rather) than|outside of|instead of|away from|fora d[eoa]|em vez de|exceto)(?!\w)"
 )
 """What negates. Opposites such as "open" and "closed" are not looked for: which words are opposed depends on the
 subject, and a wrong guess would call two true findings a conflict."""
 
 NO_NEGATION = re.compile(
-    r"(?<!\w)(?:not only|not just|not merely|no less than|no fewer than|no more than|not more than|not less than|not until|"
-    r"no longer than|no later than|no\. ?\d|nao so|nao apenas|nao somente|nao menos (?:de|que)|nao mais (?:de|que)|"
-    r"no one (?:less|other)|sem duvida|without doubt|no doubt|nada menos|nem (?:todos|todas|sempre)|not (?:all|always)|"
-    r"whether or not|if not|se nao|no (?=[a-z]+ (?:de|da|do)\b)|no (?=(?:ano|mes|dia|inicio|fim|local|brasil|total|minimo|"
-    r"maximo|primeiro|segundo|terceiro|quarto|ultimo)\b))"
+    r"(?<!\w)(?:not only|not just|not merely|no less than|no fewer than|no more than|not more than|not less than|"
+    r"not until|no longer than|no later than|no\. ?\d|no one (?:less|other)|without doubt|no doubt|not (?:all|always)|"
+    r"whether or not|if not|unless|regardless|nonetheless|nevertheless|wireless|seamless|stainless|"
+    r"nao so|nao apenas|nao somente|nao menos (?:de|que)|nao mais (?:de|que)|sem duvida|nada menos|se nao|"
+    r"nem (?:todos|todas|sempre))"
 )
+"""What looks like a negation and is none."""
+
 CLAUSE_END = re.compile(
     r"[.;:,()]|(?<!\w)(?:but|although|though|while|whereas|mas|embora|porem|enquanto)(?!\w)"
 )

@@ -15,7 +15,8 @@ __all__ = ["DIGITS", "Numeral", "numerals_in", "value_of"]
 
 HALF, CENT = Decimal("0.5"), Decimal("0.02")
 DIGITS = re.compile(
-    r"(?<![\w.,/])(?<!\w[-‐‑])[-−]?(?:\d{1,3}(?:[.,]\d{3})+(?:[.,]\d+)?|\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\d)"
+    r"(?<![\w.,/])(?<!\w[-‐‑])[-−]?(?:\d{1,3}(?:[.,]\d{3})+(?:[.,]\d+)?|"
+    r"\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\d)"
     r"|\d+(?:[.,]\d+)?)(?P<ordinal>(?:st|nd|rd|th|[ºª])(?!\w))?"
 )
 AFTER_RANGE = re.compile(r"(?<=\d[-–—‐‑])\d+(?:[.,]\d+)*|(?<=\d[ ][-–—][ ])\d+(?:[.,]\d+)*")
@@ -63,8 +64,8 @@ ARTICLES = frozenset({"a", "an", "um", "uma"})
 
 @dataclass(frozen=True, slots=True)
 class Numeral:
-    """A number that stands in a text from `start` to `end`. `step` is the value of its last digit that counts; a
-    `ratio` is a part of one, such as a half."""
+    """A number from `start` to `end` of a text. `step` is the value of its last digit that counts; a `ratio` is a
+    part of one, such as a half."""
 
     value: Decimal
     step: Decimal

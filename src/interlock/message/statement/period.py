@@ -13,15 +13,22 @@ from interlock.message.statement.word import Language
 
 __all__ = ["Period", "agree_in_time", "periods_in"]
 
+MONTH_NAMES = """
+january jan janeiro
+february feb fevereiro fev
+march mar marco
+april apr abril abr
+may maio mai
+june jun junho
+july jul julho
+august aug agosto ago
+september sep sept setembro set
+october oct outubro out
+november nov novembro
+december dec dezembro dez
+"""
 MONTHS = {
-    name: number
-    for number, names in enumerate(
-        """january jan janeiro|february feb fevereiro fev|march mar marco|april apr abril abr|may maio mai|
-        june jun junho|july jul julho|august aug agosto ago|september sep sept setembro set|
-        october oct outubro out|november nov novembro|december dec dezembro dez""".split("|"),
-        1,
-    )
-    for name in names.split()
+    name: number for number, names in enumerate(MONTH_NAMES.strip().splitlines(), 1) for name in names.split()
 }
 DECADES = {
     "twenties": 20, "thirties": 30, "forties": 40, "fifties": 50, "sixties": 60, "seventies": 70, "eighties": 80,
@@ -42,10 +49,12 @@ EARLIEST, LATEST = -(10**6), 10**7
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The days from `first` to `last`, as year * 10,000 + month * 100 + day.
+    """The days from `first` to `last`, as year * 10,000 + month * 100 + day, where `text` stands in the text.
 
-    month, day: instead, what a date without a year says; nought where it says none. about: whether the text says that
-    it is not exact. span: whether it goes from one date to another, so that it has a beginning and an end.
+    month, day: instead, what a date without a year says; nought where it says none.
+    about: whether the text says that it is not exact.
+    span: whether it goes from one date to another, so that it has a beginning and an end; first_ends is then the last
+    day of the one date and last_begins the first day of the other.
     """
 
     first: int
@@ -57,6 +66,18 @@ class Period:
     day: int = 0
     about: bool = False
     span: bool = False
+    first_ends: int = 0
+    last_begins: int = 0
+
+    @property
+    def begins(self) -> "Period":
+        """The date from which a span goes."""
+        return replace(self, last=self.first_ends, span=False)
+
+    @property
+    def ends(self) -> "Period":
+        """The date to which a span goes."""
+        return replace(self, first=self.last_begins, span=False)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -74,8 +95,7 @@ class Period:
 
 
 def agree_in_time(first: Period, second: Period) -> bool:
-    """Tell whether both can be the same date: they have a day in common, or one lies within a year of "about"
-    another."""
+    """Tell whether both can be the same date: they have a day in common; two years of slack if one says "about"."""
     if first.month or second.month:
         return _agree_in_year(first, second)
     slack = 20_000 if first.about or second.about else 0
@@ -107,6 +127,14 @@ def _days(year: int, month: int = 0, day: int = 0) -> tuple[int, int]:
     return (year * 10_000 + month * 100 + day,) * 2
 
 
+COUNTED_BY_THOUSANDS = (
+    r"%|mil\b|thousand|million|milho|bilh|billion|m[²³23w]?\b|km|kg|t\b|l\b|ha\b|mw|kw|gw|hours|horas|people|pessoas|"
+    r"employees|workers|funcionarios|trabalhador|empregad|households|homes|customers|clientes|users|usuarios|tons|tonnes|"
+    r"toneladas|metr|litr|habitantes|inhabitants|residents|euros|dollars|dolares|reais|students|alunos|residencias|times|"
+    r"vezes|days|dias|members|units|unidades|pages|paginas"
+)
+"""What follows a number of four digits that is a count and no year."""
+
 PATTERNS = {
     "iso": re.compile(
         r"(?<![\w./-])(?P<year>[12]\d{3})-(?P<number>0[1-9]|1[0-2])(?:-(?P<day>0[1-9]|[12]\d|3[01]))?"
@@ -120,40 +148,43 @@ PATTERNS = {
     ),
     "month_year": re.compile(rf"(?<!\w){MONTH}{YEAR_AFTER}"),
     "quarter": re.compile(
-        rf"(?<!\w)(?:the )?(?:q(?P<q>[1-4])|(?P<qt>[1-4])[ºo]? ?(?:t|tri|trimestre|quarter)|(?P<word>{'|'.join(QUARTERS)}) "
-        rf"(?:quarter|trimestre))(?: (?:of|de|do|in))?(?: ano de)?[ /]{YEAR}"
+        rf"(?<!\w)(?:the )?(?:q(?P<q>[1-4])|(?P<qt>[1-4])[ºo]? ?(?:t|tri|trimestre|quarter)|"
+        rf"(?P<word>{'|'.join(QUARTERS)}) (?:quarter|trimestre))(?: (?:of|de|do|in))?(?: ano de)?[ /]{YEAR}"
     ),
     "half": re.compile(
-        rf"(?<!\w)(?:(?P<h>[12])[ºo]? ?semestre|h(?P<hh>[12])|(?P<word>first|second|primeiro|segundo) (?:half|semestre))"
-        rf"(?: (?:of|de|in))?[ /]{YEAR}"
+        rf"(?<!\w)(?:(?P<h>[12])[ºo]? ?semestre|h(?P<hh>[12])|"
+        rf"(?P<word>first|second|primeiro|segundo) (?:half|semestre))(?: (?:of|de|in))?[ /]{YEAR}"
     ),
     "decade": re.compile(
         r"(?<!\w)(?:(?P<full>1[5-9]\d0|20\d0)['’]?s|['’]?(?P<short>[2-9]0)['’]?s(?= |$|\.|,)|(?:the )?"
         rf"(?P<word>{'|'.join(DECADES)})|(?:anos|decada de) (?P<pt>(?:1[5-9]|20)?\d0))(?!\w)"
     ),
     "century": re.compile(
-        r"(?<!\w)(?:(?P<number>1\d|2[01])(?:st|th) century|seculo (?P<roman>[XVIxvi]{2,5})|seculo (?P<pt>1\d|2[01]))(?!\w)"
+        r"(?<!\w)(?:(?P<number>1\d|2[01])(?:st|th) century|seculo (?P<roman>[xvi]{2,5})|"
+        r"seculo (?P<pt>1\d|2[01]))(?!\w)"
     ),
     "month": re.compile(rf"(?<!\w){FULL_MONTH}"),
-    "year": re.compile(
-        rf"(?<![\w.,$€£/-])(?<![$€£] ){YEAR}(?![\w/])(?! ?(?:%|mil\b|thousand|million|milho|bilh|billion|m[²³23w]?\b|km|kg|t\b|"
-        rf"l\b|ha\b|mw|kw|gw|hours|horas|people|pessoas|employees|workers|funcionarios|empregad|households|customers|"
-        rf"clientes|users|usuarios|tons|tonnes|toneladas|metr|litr|habitantes|inhabitants|residents|euros|dollars|dolares|"
-        rf"reais|students|alunos|homes|residencias|times|vezes|days|dias|members|units|unidades|pages|paginas))"
-    ),
+    "year": re.compile(rf"(?<![\w.,$€£/-])(?<![$€£] ){YEAR}(?![\w/])(?! ?(?:{COUNTED_BY_THOUSANDS}))"),
 }
 BOUND = {
     "before": re.compile(
-        r"(?<!\w)(?:before|until|till|by|no later than|prior to|antes d[eoa]|ate|no later than) ?(?:o |a )?(?:the )?(?:end of |fim de |final de )?$"
+        r"(?<!\w)(?:before|until|till|by|no later than|prior to|antes d[eoa]|ate) ?(?:o |a )?(?:the )?"
+        r"(?:end of |fim de |final de )?$"
     ),
     "after": re.compile(
-        r"(?<!\w)(?:after|since|from|starting in|depois d[eoa]|desde|apos|a partir de|since early|since late) ?(?:o |a )?$"
+        r"(?<!\w)(?:after|since|from|starting in|depois d[eoa]|desde|apos|a partir de|since early) ?(?:o |a )?$"
     ),
     "about": re.compile(
-        r"(?<!\w)(?:about|around|circa|ca?\.|approximately|roughly|cerca de|por volta de|aproximadamente|estimated|early|late|mid-?)[ ]?$"
+        r"(?<!\w)(?:about|around|circa|ca?\.|approximately|roughly|cerca de|por volta de|aproximadamente|estimated|"
+        r"early|late|mid-?) ?$"
     ),
 }
-JOINT = re.compile(r" ?(?:-|–|—|--|‑) ?| (?:to|until|through|till|a|ate|and|e) (?:o |a |the )?")
+UNTIL_THEN = re.compile(
+    r"(?:valid|valida|valido|vale|valem|runs|ran|lasts|lasted|continue\w*|dura|vai|vigora|vigente|extended|prorrogad[oa])"
+    r" (?:until|till|ate)\b"
+)
+"""What makes a bound a date: what is valid until June ends in June."""
+JOINT = re.compile(r" ?(?:-|–|—|--|‑|−) ?| (?:to|until|through|till|a|ate|and|e) (?:o |a |the )?")
 
 
 def periods_in(text: str, low: str, language: Language | None) -> list[Period]:
@@ -247,6 +278,8 @@ def _spans(periods: list[Period], text: str, low: str) -> Iterator[Period]:
                 end=following.end,
                 text=text[period.start : following.end],
                 span=True,
+                first_ends=period.last,
+                last_begins=following.first,
             )
             place += 2
             continue
@@ -264,11 +297,11 @@ def _may_span(first: Period, second: Period, low: str) -> bool:
 
 
 def _limited(period: Period, low: str) -> Period:
-    before = low[max(0, period.start - 24) : period.start]
+    before = low[max(0, period.start - 40) : period.start]
     if BOUND["about"].search(before):
         return replace(period, about=True)
     if period.month:
         return period
-    if BOUND["before"].search(before):
+    if BOUND["before"].search(before) and not UNTIL_THEN.search(before):
         return replace(period, first=EARLIEST)
     return replace(period, last=LATEST) if BOUND["after"].search(before) else period

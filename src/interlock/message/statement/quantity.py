@@ -5,6 +5,7 @@ can both be true is asked of `agrees`.
 """
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -60,10 +61,10 @@ def comparable(first: Quantity, second: Quantity, rates: Mapping[str, Decimal]) 
     """Tell whether one number can contradict the other: they measure the same, in currencies that can be changed."""
     if first.dimension == second.dimension:
         return True
-    return _in_common(first, rates).dimension == _in_common(second, rates).dimension
+    return _changed(first, rates).dimension == _changed(second, rates).dimension
 
 
-def _in_common(quantity: Quantity, rates: Mapping[str, Decimal]) -> Quantity:
+def _changed(quantity: Quantity, rates: Mapping[str, Decimal]) -> Quantity:
     """Give an amount of money in the currency of the rates; anything else as it is."""
     rate = rates.get(quantity.unit.currency)
     if not rate:
@@ -77,7 +78,7 @@ def _in_common(quantity: Quantity, rates: Mapping[str, Decimal]) -> Quantity:
 def agrees(first: Quantity, second: Quantity, rates: Mapping[str, Decimal] | None = None) -> bool:
     """Tell whether both can be true, after rounding. They must be comparable."""
     if first.dimension != second.dimension:
-        first, second = (_in_common(quantity, rates or {}) for quantity in (first, second))
+        first, second = (_changed(quantity, rates or {}) for quantity in (first, second))
     (low, high), (other_low, other_high) = _reach(first), _reach(second)
     if first.unit.factor != second.unit.factor or first.unit.zero != second.unit.zero:
         slack = CONVERTED * max(abs(low), abs(high)) if high < LARGEST and low > -LARGEST else Decimal(0)
@@ -109,8 +110,10 @@ HEDGE = (
     r"na faixa de|na ordem de|da ordem de|estimad[oa]s? em|just (?:over|under|above|below)|pouco (?:mais|menos) de)"
 )
 LEAST = (
-    r"(?:at least|no less than|no fewer than|not less than|a minimum of|minimum of|over|more than|above|exceed(?:s|ed|ing)?|"
-    r"upwards of|in excess of|greater than|beyond|[>≥]|pelo menos|no minimo|ao menos|mais de|mais que|acima de|superior a|"
+    r"(?:at least|no less than|no fewer than|not less than|a minimum of|minimum of|"
+    r"over|more than|above|exceed(?:s|ed|ing)?|"
+    r"upwards of|in excess of|greater than|beyond|[>≥]|"
+    r"pelo menos|no minimo|ao menos|mais de|mais que|acima de|superior a|"
     r"nao menos (?:de|que)|passa(?:m|va|ndo)? de|ultrapassa(?:m|ndo)?|supera(?:m|ndo)?)"
 )
 MOST = (
@@ -141,14 +144,19 @@ ONE_UNIT = re.compile(
 SCALE = re.compile(
     rf"[ \u00a0\u202f-]?({'|'.join(sorted(SCALES, key=len, reverse=True))})(?: (?:of|de))?(?![a-z0-9²³/])"
 )
-PER = re.compile(r" ?(?:/|per |por |a |an |ao |a cada |every |each |cada )")
+PER = re.compile(r" ?(?:/|for each |for every |para cada |per |por |a |an |ao |a cada |every |each |cada )")
+EACH = re.compile(
+    r" (diari[oa]s?|mensa(?:l|is)|anua(?:l|is)|semana(?:l|is)|daily|monthly|annually|yearly|weekly)(?!\w)"
+)
+EACH_TIME = {
+    "dia": "day", "dai": "day", "men": "month", "mon": "month", "anu": "year", "ann": "year", "yea": "year",
+    "sem": "week", "wee": "week",
+}  # fmt: skip
 COUNTED = re.compile(r"[- ](?:(?:de|of|the|dos|das|new|novos|novas) )*([^\W\d_]{3,})")
 
 
 def folded(text: str) -> str:
     """Give a text in lower case without accents, each character in its old place."""
-    import unicodedata
-
     return "".join(unicodedata.normalize("NFKD", letter)[0].lower()[:1] or letter for letter in text)
 
 
@@ -229,6 +237,8 @@ def _measured(text: str, low: str, end: int) -> tuple[Unit, int]:
 
 def _each(text: str, low: str, end: int, unit: Unit) -> tuple[Unit, int]:
     """Read what an amount is for: "per year", "/m³", "por dia"."""
+    if adjective := EACH.match(low, end):
+        return unit.per(UNITS[EACH_TIME[adjective[1][:3]]]), adjective.end()
     joint = PER.match(low, end)
     if joint is None:
         return unit, end

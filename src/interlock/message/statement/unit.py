@@ -55,8 +55,9 @@ length 0.9144 yard yards yd
 length 1609.344 mile miles mi. milha milhas
 length 1852 nmi nautical_mile nautical_miles milha_náutica milhas_náuticas
 area 1 m² m2 sqm square_metre square_metres square_meter square_meters metro_quadrado metros_quadrados
-area 1000000 km² km2 square_kilometre square_kilometres square_kilometer square_kilometers quilômetro_quadrado
-quilômetros_quadrados area 10000 ha hectare hectares
+area 1000000 km² km2 square_kilometre square_kilometres square_kilometer square_kilometers quilômetro_quadrado \
+quilômetros_quadrados
+area 10000 ha hectare hectares
 area 4046.8564224 acre acres
 area 0.09290304 ft² sq_ft square_foot square_feet
 area 2589988.110336 square_mile square_miles

@@ -18,25 +18,28 @@ Language = Literal["en", "pt"]
 
 TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*", re.UNICODE)
 
+ENGLISH = """
+a an the of and or to in on at by for with from as is are was were be been being it its this that these
+those he she they his her their him them who which whose what when where there has have had do does did
+will would can could may might should shall also than then so such into over under between during after
+before about around approximately roughly some any all each both more most other if but while i we you
+our s t up out per via through within once now still just only even very own same see according
+said says say reported reports report states stated confirmed confirms confirm
+mr mrs ms dr known called since
+"""
+PORTUGUESE = """
+o a os as um uma uns umas de do da dos das e ou em no na nos nas por pelo pela pelos pelas para com ao aos à
+às que se é são foi foram era eram ser sendo sido está estão estava há havia tem têm tinha tinham seu sua
+seus suas ele ela eles elas este esta esse essa isso isto aquele aquela como mas mais menos também já ainda
+entre sobre sob até após depois antes desde durante cerca aproximadamente quando onde qual cujo cuja lhe
+num numa dele dela deste desta desse dessa neste nesta nesse nessa nele nela só apenas segundo conforme
+disse diz informa informou relata relatou afirma afirmou confirma confirmou sr sra dr
+houve ter teria terá vai vão foi
+"""
+
 PLAIN: dict[Language, frozenset[str]] = {
-    "en": frozenset(
-        """a an the of and or to in on at by for with from as is are was were be been being it its this that these
-        those he she they his her their him them who which whose what when where there has have had do does did
-        will would can could may might should shall also than then so such into over under between during after
-        before about around approximately roughly some any all each both more most other if but while i we you
-        our s t up out per via through within once now still just only even very own same see only than according
-        said says say reported reports report states stated confirmed confirms confirm
-        mr mrs ms dr known called since""".split()
-    ),
-    "pt": frozenset(
-        """o a os as um uma uns umas de do da dos das e ou em no na nos nas por pelo pela pelos pelas para com ao aos à
-        às que se é são foi foram era eram ser sendo sido está estão estava há havia tem têm tinha tinham seu sua
-        seus suas ele ela eles elas este esta esse essa isso isto aquele aquela como mas mais menos também já ainda
-        entre sobre sob até após depois antes desde durante cerca aproximadamente quando onde qual cujo cuja lhe
-        num numa dele dela deste desta desse dessa neste nesta nesse nessa nele nela só apenas segundo conforme
-        disse diz informa informou relata relatou afirma afirmou confirma confirmou sr sra dr
-        houve ter teria terá vai vão foi""".split()
-    ),
+    "en": frozenset(ENGLISH.split()),
+    "pt": frozenset(PORTUGUESE.split()),
 }
 """Words that carry no subject and no attribute. `segundo` stands for "according to" far more than for "second"."""
 

@@ -1,0 +1,113 @@
+"""A pair: two statements laid over each other, and how surely a value of the one and one of the other are of one thing.
+
+They are laid over each other as whole sentences first, then by what stands near each value.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import product
+from typing import TypeVar
+
+from interlock.message.statement.overlay import Overlay, Weights, alike, overlay, stems_of
+from interlock.message.statement.period import Period
+from interlock.message.statement.quantity import Quantity
+from interlock.message.statement.statement import Statement
+from interlock.message.statement.word import stem_of
+
+__all__ = ["KNOWN_PLACE", "Pair", "doubt", "likeness", "near", "paired"]
+
+Value = TypeVar("Value", Quantity, Period)
+
+COUNTED_APART = 0.1
+"""What two counts lose in likeness when the words that follow them differ."""
+OTHER_SENSE, FAR_APART = 0.12, 0.15
+"""The same where only one speaks of a limit, a plan or a peak; and where one is more than twenty times the other."""
+SENSES = tuple(
+    frozenset(map(stem_of, words.split()))
+    for words in (
+        "limit allowed permitted threshold",
+        "planned expected forecast projected target proposed estimated previsto meta estimada",
+        "peak maximum",
+        "minimum",
+        "net",
+        "gross",
+    )
+)
+KNOWN_PLACE = 0.6
+"""How surely values after the same word are of one thing, if the sentences are known to be about one."""
+JOINT = re.compile(r", | and | e ")
+NEAR_WORDS = 5
+"""How many words to each side of a value are near it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two statements laid over each other, and what is given for comparing them."""
+
+    one: Statement
+    two: Statement
+    whole: Overlay
+    weights: Weights
+    rates: Mapping[str, Decimal]
+    known: bool
+    foreign: bool
+
+    def overlay(self, first: Sequence[str], second: Sequence[str]) -> Overlay:
+        """Lay some stems of the one over some of the other."""
+        return overlay(first, second, self.weights, self.foreign)
+
+
+def paired(
+    one: Statement, two: Statement, weights: Weights, rates: Mapping[str, Decimal], known: bool
+) -> Pair:
+    """Lay two statements over each other. `known`: they are known to be about one thing."""
+    foreign = one.language != two.language
+    whole = overlay(stems_of(one), stems_of(two), weights, foreign)
+    return Pair(one, two, whole, weights, rates, known, foreign)
+
+
+def near(statement: Statement, start: int, end: int) -> list[str]:
+    """Give the stems near a value, up to the values beside it: what lies beyond them is of those."""
+    left = max((item.end for item in statement.quantities if item.end <= start), default=0)
+    right = min(
+        (item.start for item in statement.quantities if item.start >= end), default=len(statement.text)
+    )
+    if right < len(statement.text) and (joint := JOINT.search(statement.text, end, right)):
+        right = joint.start()
+    before = [word for word in statement.frame if left <= word.start and word.end <= start][-NEAR_WORDS:]
+    after = [word for word in statement.frame if end <= word.start < right][:NEAR_WORDS]
+    return [word.stem for word in (*before, *after)]
+
+
+def likeness(pair: Pair, mine: Value, other: Value, several: bool) -> float:
+    """Give how surely, from 0 to 1, two values are of one thing.
+
+    It is so by the whole sentences, or because the one holds nearly all of the other and what is near fits, or, where
+    a sentence says `several` such things, by what is near alone.
+    """
+    one, two, whole = pair.one, pair.two, pair.whole
+    first, second = near(one, mine.start, mine.end), near(two, other.start, other.end)
+    beside = pair.overlay(first, second)
+    held = 0.9 * whole.smaller - 0.3 if beside.smaller >= 0.5 else 0.0
+    score = max(whole.even, held, beside.even if several or pair.known else 0.0)
+    if pair.known and any(alike(*words) for words in product(_places(one, mine), _places(two, other))):
+        return max(score, KNOWN_PLACE)
+    return score
+
+
+def _places(statement: Statement, value: Value) -> list[str]:
+    """Give the two words before a value, which most often say what it is of."""
+    return [word.stem for word in statement.frame if word.end <= value.start][-2:]
+
+
+def doubt(pair: Pair, mine: Quantity, other: Quantity) -> float:
+    """Give what speaks against two quantities being of one thing: other things counted, a limit or a plan beside a
+    fact, and numbers so far apart that they hardly measure the same."""
+    apart = mine.counted and other.counted and not alike(mine.counted, other.counted)
+    stems = [{word.stem for word in statement.frame} for statement in (pair.one, pair.two)]
+    against = COUNTED_APART if apart else 0.0
+    against += sum(OTHER_SENSE for sense in SENSES if bool(sense & stems[0]) != bool(sense & stems[1]))
+    sizes = sorted(abs(item.high or item.low or Decimal(0)) for item in (mine, other))
+    return against + (FAR_APART if sizes[1] > 20 * sizes[0] else 0.0)
