@@ -168,10 +168,13 @@ class Waiting:
     # Finding
 
     async def find(self, start: str) -> Item:
-        """Give the one thing whose id begins so: a question, open or not, or a task.
+        """Give the one thing whose id begins so: a question, open or not, or a task; for an agent's address, the one
+        thing that it waits for.
 
         Raises InterlockError `queue.unknown` or `queue.ambiguous`.
         """
+        if "@" in start:
+            return await self._of_agent(start)
         found = await self._candidates(start)
         if not found:
             raise InterlockError("queue.unknown", value=start)
@@ -182,6 +185,12 @@ class Waiting:
             return await self._question_item((await self._ledger.query("question_by_id", name))[0])
         task = await self._task(name)
         return Item("task", task.id, await self._scope(task), task.root, task.id, task.run, owner=task.owner)
+
+    async def _of_agent(self, agent: str) -> Item:
+        items = [item for item in await self._questions() if item.agent == agent]
+        if len(items) != 1:
+            raise InterlockError("queue.ambiguous" if items else "queue.unknown", value=agent)
+        return items[0]
 
     async def whole(self, start: str) -> Item:
         """Give the one thing whose id begins so, with all that a person is to see of it. Raises InterlockError
