@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from interlock.catalogue import LANGUAGES, say
-from interlock.connector.tool import Toolbox, tool
+from interlock.connector.tool import BoundTool, Toolbox, ToolCall, tool
 from interlock.errors import InterlockError
-from interlock.gate.tool import PLATFORM_NAMES
+from interlock.gate.tool import PLATFORM_NAMES, Tool
 from interlock.run.platform_tools import PLATFORM_TOOLS
 
 
@@ -84,3 +84,32 @@ def test_why_annotations_give_no_schema_is_told_in_both_languages() -> None:
             tool(effect="read")(function)
         assert caught.value.code == "tool.no_schema"
         assert say(caught.value.params["why"], "en") != say(caught.value.params["why"], "pt-BR")
+
+
+async def refund(order: str) -> None:
+    """Refund an order."""
+
+
+async def refund_under(call: ToolCall, order: str) -> None:
+    """Refund an order, and hand the key on."""
+
+
+@pytest.mark.rule("AC-2", "AC-3")
+def test_a_tool_that_cannot_be_handed_its_key_does_not_take_it() -> None:
+    declared: dict[str, Any] = {
+        "name": "refund",
+        "effect": "write",
+        "key": "refund/{order}",
+        "takes_key": True,
+    }
+    bound = tool(**declared)(refund_under)
+    assert bound.declaration.takes_key
+    assert refused(name="orders", effect="read", takes_key=True).code == "tool.takes_no_key"
+    for attempt in (
+        lambda: tool(**declared)(refund),
+        lambda: tool(name="look", effect="read", takes_key=True)(refund_under),
+        lambda: Toolbox([BoundTool(Tool(**declared, parameters=bound.declaration.parameters), refund)]),
+    ):
+        with pytest.raises(InterlockError) as caught:
+            attempt()
+        assert caught.value.code == "tool.takes_no_key"

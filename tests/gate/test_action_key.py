@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from interlock import canonical
 from interlock.connector.tool import BoundTool, Toolbox, tool
 from interlock.errors import InterlockError
 from interlock.gate.action_key import identity_of, key_of
@@ -75,25 +76,93 @@ def test_whoever_wrote_the_tool_it_needs_a_key() -> None:
     assert caught.value.code == "tool.key_reserved"
     assert registered(effect="read").declaration.key is None
     assert registered(key="{task_id}:refund:{order}").declaration.key == "{task_id}:refund:{order}"
-    assert registered(key="refund/{order}", takes_key=True).declaration.takes_key
 
 
-VALUES = st.text(max_size=6) | st.sampled_from([":", "%", "a:b", "%3A", "\ud83d", "é", "", "{order}"])
+@pytest.mark.rule("AC-3", "BI-1")
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"order": TEXT}, "required": 5},
+        {"type": "object", "properties": {"order": TEXT}, "required": "order"},
+        {"type": "object", "properties": {"order": TEXT}, "required": [["order"], None]},
+        {"type": "object", "properties": {"order": TEXT}, "required": {"order": True}},
+        {"type": "object", "required": ["order"]},
+    ],
+    ids=str,
+)
+def test_a_malformed_schema_requires_nothing(schema: Any) -> None:
+    with pytest.raises(InterlockError) as caught:
+        registered(key="{task_id}:{order}", parameters=schema)
+    assert (caught.value.code, caught.value.params["known"]) == ("tool.key_argument", ["task_id"])
+    for odd in (None, {"properties": True}):
+        with pytest.raises(InterlockError) as caught:
+            Toolbox([BoundTool(Tool("refund", parameters=odd, effect="write", key="{order}"), refund)])  # type: ignore[arg-type]
+        assert caught.value.code == "tool.key_argument"
+
+
+LOOKALIKES = [
+    *(":", "%", "a:b", "%3A", "'", "'50", "=", "\ud83d", "é", "", "{order}", "50", "-7", "1e5", "true"),
+    *("false", "null", "[1]", "{}", '{"a":1}', 50, -7, 100000, True, False, None, [1], [], {}, {"a": 1}),
+]
+VALUES = (
+    st.sampled_from(LOOKALIKES)
+    | st.text(max_size=6)
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+        max_leaves=4,
+    )
+)
+PAIRS = st.tuples(VALUES, VALUES)
+MOVE = Tool(
+    "move",
+    parameters={"type": "object", "properties": {"one": {}, "other": {}}, "required": ["one", "other"]},
+    effect="write",
+)
+
+
+def key_for(template: str, values: tuple[Any, Any]) -> str:
+    """Render a key of two arguments, whose tool is registered."""
+    bound = tool(name="move", effect="write", parameters=MOVE.parameters, key=template)(refund)
+    return key_of(bound.declaration, dict(zip(("one", "other"), values, strict=True)), "task_1")
 
 
 @pytest.mark.rule("AC-3")
-@given(st.tuples(VALUES, VALUES), st.tuples(VALUES, VALUES))
-def test_two_different_tuples_of_values_never_share_a_key(one: Any, other: Any) -> None:
-    assume(one != other)
-    names = ("first", "second")
-    two = Tool(
-        "move",
-        parameters={"type": "object", "properties": dict.fromkeys(names, TEXT), "required": list(names)},
-        effect="write",
-        key="{first}:{second}",
-    )
-    keys = {key_of(two, dict(zip(names, values, strict=True)), "task_1") for values in (one, other)}
-    assert len(keys) == 2
+@settings(max_examples=600, deadline=None)
+@given(st.sampled_from(["{one}:{other}", "{task_id}/{one}'=5{other}", "'{one}e:5{other}0"]), PAIRS, PAIRS)
+def test_two_different_tuples_of_values_never_share_a_key(template: str, first: Any, second: Any) -> None:
+    assume(canonical.encode(first) != canonical.encode(second))
+    assert key_for(template, first) != key_for(template, second)
+
+
+@pytest.mark.rule("AC-3")
+@pytest.mark.parametrize("part", [":", "'", "=", "/", "%", "%3A", "\n", "{", " "])
+def test_a_value_does_not_run_into_its_neighbour(part: str) -> None:
+    for template in ("{one}:{other}", "{one}/{other}", "{one}'={other}"):
+        assert key_for(template, (f"a{part}b", "c")) != key_for(template, ("a", f"b{part}c"))
+
+
+@pytest.mark.rule("AC-3")
+def test_no_two_values_that_look_alike_share_a_key() -> None:
+    keys = {key_for("{one}:{other}", (value, "x")) for value in LOOKALIKES}
+    assert len(keys) == len(LOOKALIKES)
+    assert all(key.isascii() and key.isprintable() and " " not in key for key in keys), "fit for a header"
+
+
+@pytest.mark.rule("AC-3")
+@given(st.integers(-(2**53), 2**53))
+def test_a_number_is_one_value_however_it_is_written(number: int) -> None:
+    for inside in (lambda value: value, lambda value: [value], lambda value: {"amount": value}):
+        keys = {key_for("{one}:{other}", (inside(value), "x")) for value in (number, float(number))}
+        assert len(keys) == 1
+
+
+@pytest.mark.rule("AC-3")
+@pytest.mark.parametrize("sign", "'%-._~0aA")
+def test_a_sign_that_a_value_may_hold_parts_no_two_values(sign: str) -> None:
+    with pytest.raises(InterlockError) as caught:
+        key_for(f"{{one}}{sign}{{other}}", ("", ""))
+    assert caught.value.code == "tool.bad_key"
 
 
 @pytest.mark.rule("AC-1")

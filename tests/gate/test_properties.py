@@ -12,7 +12,7 @@ from interlock.gate.budget import Budget, Usage
 from interlock.gate.gate import decide
 from interlock.gate.origin import Origins
 from interlock.gate.policy import Policy
-from interlock.gate.proposal import Contract, Proposal, Response, RunFacts
+from interlock.gate.proposal import ActionFacts, Contract, Proposal, Response, RunFacts
 from interlock.gate.tool import Tool
 from interlock.gate.verdict import Allow, Ask, Deny, Verdict
 from interlock.scope.label import UNTRUSTED
@@ -74,6 +74,14 @@ CONTRACTS = st.builds(
 )
 ORIGINS = VALUES.map(Origins.of_brief) | st.sampled_from([lambda: Origins.of_brief(50), lambda: 1 / 0])
 
+ACTIONS = st.builds(
+    ActionFacts,
+    state=st.sampled_from(["claimed", "done", "failed", "in_doubt"]),
+    same=st.booleans(),
+    by_run=st.sampled_from(["run_1", "run_2"]),
+    mine=st.booleans(),
+)
+
 
 @st.composite
 def proposals(draw: st.DrawFn, tools: st.SearchStrategy[Any] = ANY_TOOL) -> Proposal:
@@ -97,6 +105,7 @@ def runs(draw: st.DrawFn) -> RunFacts:
         policies=draw(POLICIES),
         budget=draw(st.sampled_from([Budget(), Budget(tool_calls=10, tokens=1000)])),
         origins=draw(ORIGINS),
+        action=draw(st.none() | ACTIONS),
     )
 
 
@@ -160,3 +169,25 @@ def test_an_approval_of_everything_releases_an_ask_and_never_a_denial(call: Prop
     labels = run.labels | call.labels
     after = decide(call, run, [Response("a", call.digest, "approve", shown, labels)])
     assert isinstance(after, Deny if isinstance(before, Deny) else Allow)
+
+
+@pytest.mark.rule("AC-1", "GT-1", "GT-2")
+@settings(max_examples=400, deadline=None)
+@given(proposals(SOUND), runs(), ACTIONS, st.booleans())
+def test_the_action_ledger_can_only_narrow_or_leave_nothing_to_do(
+    call: Proposal, run: RunFacts, action: ActionFacts, takes_key: bool
+) -> None:
+    call = replace(call, tool=replace(call.tool, takes_key=takes_key))  # type: ignore[type-var]
+    before = decide(call, replace(run, action=None))
+    after = decide(call, replace(run, action=action))
+    if isinstance(before, Deny) or action.state == "failed" or (action.mine and action.same):
+        assert after.as_dict() == before.as_dict()
+    elif action.same and action.state in {"done", "claimed"}:
+        assert isinstance(after, Allow), "nobody is asked about what will not be done"
+        assert after.repeats
+        assert after.as_dict()["rule"] == "duplicate"
+    elif action.same and takes_key:
+        assert after.as_dict() == before.as_dict()
+    else:
+        assert isinstance(after, Deny)
+        assert after.rule == "duplicate"

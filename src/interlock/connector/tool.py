@@ -76,8 +76,8 @@ def tool(function: Callable[..., Awaitable[Any]] | None = None, /, **declared: A
     The JSON Schema of the arguments is taken from the annotations unless `parameters` gives it, the
     description from the docstring. A tool without `effect` can be registered, but the Gate never lets it
     run (GT-3). Raises InterlockError `tool.not_async`, `tool.malformed_name`, `tool.unknown_effect` (with
-    `_near` when a known one is meant), `tool.bad_timeout`, `tool.unknown_steering` or `tool.no_schema`,
-    and what `interlock.gate.action_key.check_key` says of the key.
+    `_near` when a known one is meant), `tool.bad_timeout`, `tool.unknown_steering`, `tool.no_schema`,
+    `tool.takes_no_key`, and what `interlock.gate.action_key.check_key` says of the key.
     """
     if function is not None:
         return _bind(function, {})
@@ -123,8 +123,16 @@ def _bind(function: Callable[..., Awaitable[Any]], declared: dict[str, Any]) -> 
         function,
         wants_call,
     )
-    check_key(bound.declaration)
+    _check_key(bound)
     return bound
+
+
+def _check_key(bound: BoundTool) -> None:
+    """Refuse a key that is not sound, and a tool that says it hands its key on and has none, or cannot be told it."""
+    declared = bound.declaration
+    check_key(declared)
+    if declared.takes_key and (declared.key is None or not bound.wants_call):
+        raise InterlockError("tool.takes_no_key", tool=declared.name)
 
 
 def _check_effect(name: str, effect: Any) -> None:
@@ -203,9 +211,9 @@ class Toolbox:
         """Register a tool.
 
         Raises InterlockError `tool.doubled` when another one has its name, `tool.reserved_name` when one of the
-        platform's own has it.
+        platform's own has it, and what is said of its key, whoever wrote it.
         """
-        check_key(item.declaration)
+        _check_key(item)
         if item.declaration.name in PLATFORM_NAMES:
             raise InterlockError(
                 "tool.reserved_name", value=item.declaration.name, known=sorted(PLATFORM_NAMES)

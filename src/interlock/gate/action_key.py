@@ -1,8 +1,11 @@
 """An action key: the text under which a write happens once, rendered from its tool's template (AC-3).
 
 A template is literal text with placeholders, `{task_id}:refund_fee:{order_id}`: `task_id` is the root task, every other
-one names an argument. Two different tuples of values never give the same key: a value is percent-encoded (RFC 3986),
-and between two placeholders stands a sign that no encoded value holds.
+one names an argument. Two different tuples of values never give the same key:
+
+- A text is percent-encoded (RFC 3986), so that between two placeholders can stand a sign which no value holds.
+- Everything else is written as canonical JSON, percent-encoded, with 50, 50.0 and 50.00 as the one number 50.
+- A text that reads as such a value, `50` or `true`, has a `'` before it, as in a spreadsheet.
 """
 
 import re
@@ -19,7 +22,9 @@ __all__ = ["TASK", "check_key", "identity_of", "key_of"]
 TASK = "task_id"
 WHOLE = re.compile(r"(?:[^{}\x00-\x1f]|\{[A-Za-z_][A-Za-z0-9_]*\})+\Z")
 PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
-SEPARATING = re.compile(r"[^A-Za-z0-9_.~%-]")
+SEPARATING = re.compile(r"[^A-Za-z0-9_.~%'-]")
+READS_AS_JSON = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null|[\[{].*", re.DOTALL)
+MARK = "'"
 LONGEST = 256
 
 
@@ -28,19 +33,26 @@ def check_key(tool: Tool) -> None:
 
     Raises InterlockError `tool.no_key`, `tool.bad_key`, `tool.key_argument` or `tool.key_reserved`.
     """
-    properties = tool.parameters.get("properties", {})
     if tool.key is None:
         if tool.effect in {"write", "destructive"}:
             raise InterlockError("tool.no_key", tool=tool.name)
         return
     if not _is_template(tool.key):
         raise InterlockError("tool.bad_key", tool=tool.name, value=str(tool.key))
-    if TASK in properties and TASK in PLACE.findall(tool.key):
+    named, (declared, required) = PLACE.findall(tool.key), _arguments_of(tool.parameters)
+    if TASK in declared and TASK in named:
         raise InterlockError("tool.key_reserved", tool=tool.name, value=TASK)
-    required = [name for name in tool.parameters.get("required", ()) if name in properties]
-    for name in PLACE.findall(tool.key):
+    for name in named:
         if name != TASK and name not in required:
             raise InterlockError("tool.key_argument", tool=tool.name, value=name, known=[TASK, *required])
+
+
+def _arguments_of(schema: Any) -> tuple[list[str], list[str]]:
+    """Give the names of all arguments, and of those that no call lacks; none where the schema is malformed."""
+    parts = schema if isinstance(schema, Mapping) else {}
+    declared, required = parts.get("properties"), parts.get("required")
+    names = list(declared) if isinstance(declared, Mapping) else []
+    return names, [name for name in names if isinstance(required, list | tuple) and name in required]
 
 
 def _is_template(text: Any) -> bool:
@@ -61,8 +73,10 @@ def key_of(tool: Tool, arguments: Mapping[str, Any], task: str) -> str:
 
 def _shown(value: Any) -> str:
     plain = _plain(value)
-    text = plain if isinstance(plain, str) else canonical.encode(plain).decode()
-    return quote(text.encode(errors="surrogatepass"), safe="")
+    if not isinstance(plain, str):
+        return quote(canonical.encode(plain), safe="")
+    mark = MARK if READS_AS_JSON.fullmatch(plain) else ""
+    return mark + quote(plain.encode(errors="surrogatepass"), safe="")
 
 
 def identity_of(tool: Tool, arguments: Mapping[str, Any]) -> bytes:
