@@ -1,29 +1,37 @@
 """`interlock exchange`: what the agents and people of a task said and did, in order, and how it stands now."""
 
+import json
+import os
+import sys
+import textwrap
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from interlock.catalogue import Text
-from interlock.cli.layout import barred
+from interlock.cli.layout import barred, one_line
 from interlock.cli.moment import after, moment
 from interlock.cli.terminal import DONE, Options, Terminal, perform
-from interlock.errors import InterlockError
 from interlock.ledger.step import Step
-from interlock.message.exchange import GONE, Entry, Part, entries_of, name_of
+from interlock.message.entry import Entry, Gone, Part, name_of
+from interlock.message.exchange import entries_of
 from interlock.message.sequence import sequence_of
-from interlock.message.standing import Standing, standing_of
+from interlock.message.standing import Standing, standings_of
 from interlock.run.exchange import read_exchange
 from interlock.runtime import Runtime
 
 __all__ = ["exchange", "show_exchange"]
 
-UNDER = " " * 15
+UNDER = " " * 17
+NARROW = 40
+"""A narrower terminal than this is written past its edge."""
 FIRST = frozenset({"fact", "text", "what", "tool"})
 """The members of a value that are told first, without their name."""
-LONG = 300
-"""How many characters of a text are shown in one line."""
+PLATFORM_SAYS = frozenset({"objections", "reason"})
+"""The parts in which a message of the catalogue may stand; elsewhere what looks like one is somebody's value."""
+LONG = 600
+"""How many characters of a text are shown, unless all of it is asked for."""
 
 
 def exchange(
@@ -44,7 +52,7 @@ async def _exchange(task: str, mermaid: bool, whole: bool, options: Options) -> 
         root = await runtime.find_root(task)
         if mermaid and not terminal.as_json:
             steps, contents = await read_exchange(runtime.installation, root)
-            terminal.line(sequence_of(entries_of(steps, contents), terminal.say))
+            terminal.line(sequence_of(entries_of(steps, contents), terminal.say).rstrip("\n"))
             return DONE
         await show_exchange(runtime, root, terminal, whole)
     return DONE
@@ -53,107 +61,156 @@ async def _exchange(task: str, mermaid: bool, whole: bool, options: Options) -> 
 async def show_exchange(
     runtime: Runtime, root: str, terminal: Terminal, whole: bool = False
 ) -> dict[str, Any]:
-    """Write an exchange with how it stands, and give it as it goes to programs."""
+    """Write an exchange with how it stands, and give it as it goes to programs. Raises InterlockError
+    `exchange.none`."""
     steps, contents = await read_exchange(runtime.installation, root)
-    if not steps:
-        raise InterlockError("exchange.none", task=root)
-    entries, standing = entries_of(steps, contents), standing_of(steps, contents)
+    entries, standings = entries_of(steps, contents), standings_of(steps, contents)
+    telling = _Telling(terminal, steps[0], whole)
     terminal.line(f"{terminal.say('exchange.title', task=root)}  {moment(terminal, steps[0].at)}")
     for entry in entries:
         if whole or not entry.aside:
-            _show(entry, steps[0], terminal)
-    terminal.line()
-    _show_standing(standing, terminal)
+            telling.entry(entry)
+    for standing in standings:
+        telling.standing(standing, alone=len(standings) == 1)
+    if telling.cut:
+        terminal.line(f"({terminal.say('exchange.cut', task=root)})")
     form = {
         "task": root,
         "entries": [entry.as_dict(terminal.say) for entry in entries],
-        "standing": _standing_form(standing, terminal),
+        "tasks": [standing.as_dict(terminal.say) for standing in standings],
         "mermaid": sequence_of(entries, terminal.say),
     }
     terminal.data(form)
     return form
 
 
-def _show(entry: Entry, first: Step, terminal: Terminal) -> None:
-    terminal.line(
-        f"{entry.seq:>3}  +{after(terminal, entry.at - first.at)} {_sub(entry)}{terminal.say(entry.text)}"
-    )
-    for part in entry.parts:
-        for line in _lines(part, terminal):
-            terminal.line(f"{UNDER}  {line}")
+class _Telling:
+    """The telling of one exchange. `whole`: with long texts uncut; `cut` says whether one was cut."""
 
+    def __init__(self, terminal: Terminal, first: Step, whole: bool) -> None:
+        self._terminal, self._first, self._whole = terminal, first, whole
+        self._width = _width()
+        self.cut = False
 
-def _sub(entry: Entry) -> str:
-    return "" if entry.task == 1 else f"[{entry.task}] "
+    # Entries
 
+    def entry(self, entry: Entry) -> None:
+        """Write one entry, and below it what was said."""
+        when = after(self._terminal, entry.at - self._first.at)
+        task = "" if entry.task == 1 else f"[{entry.task}] "
+        self._line(f"{entry.seq:>3}  +{when}  {task}{self._terminal.say(entry.text)}", UNDER)
+        for part in (*entry.parts, *_foreign(entry)):
+            for line in self._part(part):
+                self._line(f"{UNDER}{line}", f"{UNDER}    ")
 
-def _lines(part: Part, terminal: Terminal) -> Iterator[str]:
-    name, value = terminal.say(f"exchange.part_{part.name}"), part.value
-    if name.startswith("exchange.part_"):
-        name = part.name
-    if value is GONE:
-        yield f"{name}: {terminal.say('exchange.gone')}"
-    elif isinstance(value, str) and "\n" in value:
-        yield f"{name}:"
-        yield from (f"  {line}" for line in barred(value))
-    elif isinstance(value, list):
-        yield f"{name}:"
-        yield from (f"  - {_flat(item, terminal)}" for item in value)
-    else:
-        yield f"{name}: {_flat(value, terminal)}"
+    def _line(self, line: str, under: str) -> None:
+        """Write a line, on a terminal wrapped at its edge; what is wrapped is set in, and passes for no new line."""
+        self._terminal.line(line if self._width is None else _wrapped(line, under, self._width))
 
+    def _part(self, part: Part) -> Iterator[str]:
+        name, value = self._named(part.name), part.value
+        if isinstance(value, Gone):
+            yield f"{name}: ({self._terminal.say(value.why)})"
+        elif part.name == "deadline" and isinstance(value, int):
+            yield f"{name}: {moment(self._terminal, value)}"
+        elif isinstance(value, str) and "\n" in value:
+            yield f"{name}:"
+            yield from (f"  {line}" for line in barred(self._shortened(value)))
+        elif isinstance(value, list) and part.name != "labels":
+            yield f"{name}:"
+            yield from (f"  - {self._flat(item, part.name)}" for item in value)
+        else:
+            yield f"{name}: {self._flat(value, part.name)}"
 
-def _flat(value: Any, terminal: Terminal) -> str:
-    """Give a value in one line; what somebody wrote stands in quotation marks."""
-    if (
-        isinstance(value, dict)
-        and "id" in value
-        and value.keys() <= {"id", "with"}
-        and "." in str(value["id"])
-    ):
-        return terminal.say(value)
-    if isinstance(value, dict):
+    def _named(self, name: str) -> str:
+        said = self._terminal.say(f"exchange.part_{name}")
+        return one_line(name) if said.startswith("exchange.part_") else said
+
+    def _flat(self, value: Any, part: str) -> str:
+        """Give a value in one line; what somebody wrote stands in quotation marks."""
+        if isinstance(value, dict):
+            if part in PLATFORM_SAYS and value.keys() <= {"id", "with"} and isinstance(value.get("id"), str):
+                return self._terminal.say(value)
+            return self._members(value, part)
+        if isinstance(value, list):
+            return ", ".join(self._flat(item, part) for item in value)
+        if isinstance(value, str):
+            return f"“{' '.join(self._shortened(value).split())}”"
+        return json.dumps(value)
+
+    def _members(self, value: dict[str, Any], part: str) -> str:
+        """Give the members of an object; a fact stands behind its id, by which others name it."""
+        if value.keys() == {"id", "fact"}:
+            return f"{one_line(str(value['id']))}: {self._flat(value['fact'], part)}"
         members = sorted(value.items(), key=lambda item: item[0] not in FIRST)
         return ", ".join(
-            f"{_called(key, terminal)}{_flat(inner, terminal)}" for key, inner in members if key != "id"
+            f"{'' if key in FIRST else f'{self._named(key)} '}{self._flat(inner, part)}"
+            for key, inner in members
         )
-    if isinstance(value, list):
-        return ", ".join(_flat(item, terminal) for item in value)
-    if isinstance(value, str):
-        text = " ".join(value.split())
-        return f"“{text[:LONG]}…”" if len(text) > LONG else f"“{text}”"
-    return str(value)
 
+    def _shortened(self, text: str) -> str:
+        if self._whole or len(text) <= LONG:
+            return text
+        self.cut = True
+        return f"{text[:LONG]}…"
 
-def _called(key: str, terminal: Terminal) -> str:
-    """Give the name of a member in the reader's words; what speaks for itself has none."""
-    if key in FIRST:
-        return ""
-    name = terminal.say(f"exchange.part_{key}")
-    return f"{key} " if name.startswith("exchange.part_") else f"{name} "
+    # How it stands
 
+    def standing(self, standing: Standing, alone: bool) -> None:
+        """Write how a task stands; of one that is not alone, with its number."""
+        terminal, state = self._terminal, Text(f"exchange.status_{standing.state}")
+        terminal.line()
+        if not alone:
+            terminal.tell("exchange.task", number=standing.number)
+        owner = terminal.say("exchange.owner_line", owner=name_of(standing.owner), state=state)
+        self._fact("asked", self._asked(standing.asked))
+        self._fact("owner", owner)
+        self._facts("done", standing.done)
+        self._facts("open", standing.open)
 
-def _show_standing(standing: Standing, terminal: Terminal) -> None:
-    asked = terminal.say("exchange.no_brief") if standing.asked is None else _flat(standing.asked, terminal)
-    terminal.line(f"{terminal.say('exchange.asked')}: {asked}")
-    state = Text(f"exchange.status_{standing.state}")
-    owner = terminal.say("exchange.owner_line", owner=name_of(standing.owner), state=state)
-    terminal.line(f"{terminal.say('exchange.owner')}: {owner}")
-    for name, items in (("done", standing.done), ("open", standing.open)):
-        title = terminal.say(f"exchange.{name}")
+    def _asked(self, asked: Any) -> str:
+        if asked is None:
+            return f"({self._terminal.say('exchange.no_brief')})"
+        if isinstance(asked, Gone):
+            return f"({self._terminal.say(asked.why)})"
+        return self._terminal.say(asked) if isinstance(asked, Text) else self._flat(asked, "brief")
+
+    def _fact(self, name: str, said: str) -> None:
+        self._line(f"{self._terminal.say(f'exchange.{name}')}: {said}", "    ")
+
+    def _facts(self, name: str, items: tuple[Text, ...]) -> None:
         if not items:
-            terminal.line(f"{title}: {terminal.say('exchange.nothing')}")
-            continue
-        terminal.line(f"{title}:")
+            self._fact(name, self._terminal.say("exchange.nothing"))
+            return
+        self._terminal.line(f"{self._terminal.say(f'exchange.{name}')}:")
         for item in items:
-            terminal.line(f"  - {terminal.say(item)}")
+            self._line(f"  - {self._terminal.say(item)}", "    ")
 
 
-def _standing_form(standing: Standing, terminal: Terminal) -> dict[str, Any]:
-    return {
-        "asked": standing.asked,
-        "owner": standing.owner,
-        "state": standing.state,
-        "done": [terminal.say(item) for item in standing.done],
-        "open": [terminal.say(item) for item in standing.open],
-    }
+def _foreign(entry: Entry) -> tuple[Part, ...]:
+    """Give the labels that are worth a line: all but that of the sender's own scope."""
+    own = f"area:{entry.who.partition('@')[2]}"
+    labels = [label for label in entry.labels if label != own]
+    return (Part("labels", labels),) if labels else ()
+
+
+def _width() -> int | None:
+    """Give where lines are wrapped: at a terminal's edge. What goes to a file or a pipe keeps its lines whole."""
+    if not sys.stdout.isatty():
+        return None
+    try:
+        return max(NARROW, os.get_terminal_size(sys.stdout.fileno()).columns)
+    except OSError:
+        return None
+
+
+def _wrapped(line: str, under: str, width: int) -> str:
+    return textwrap.fill(
+        line,
+        width,
+        subsequent_indent=under,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+        drop_whitespace=True,
+        tabsize=4,
+    )

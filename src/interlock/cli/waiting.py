@@ -3,7 +3,7 @@
 from typing import Any
 
 from interlock.cli.terminal import Terminal
-from interlock.message.exchange import name_of
+from interlock.message.entry import name_of
 from interlock.run.waiting import Item
 from interlock.runtime import Runtime
 

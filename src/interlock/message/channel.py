@@ -1,22 +1,21 @@
-"""A channel: two who talk to each other, by messages, hand-offs or events (MS-10), and what one more agent costs
-(MS-13).
+"""A channel: two who talk to each other, by messages, hand-offs or events, and what a coordinator would save (MS-10).
 
 Agents that all talk to each other need up to n(n-1)/2 channels; through a coordinator, each other one needs a single
 channel to it. What is counted here says which of the two an installation is nearer to.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from interlock import canonical
-from interlock.agent.spec import Spec
-from interlock.agent.wiring import Wired, hears
-from interlock.catalogue import Text
+from interlock.agent.wiring import Wired, Wiring, lets_out, source_places
+from interlock.catalogue import Text, say
 from interlock.ledger.step import Step
-from interlock.message.task import is_people
-from interlock.scope.scope import Address
+from interlock.message.entry import HIDDEN, PLATFORM, name_of
+from interlock.message.sequence import as_label
+from interlock.message.task import people_of
+from interlock.scope.scope import INSTALLATION, Address, Scope
 
 __all__ = [
     "Channel",
@@ -24,22 +23,26 @@ __all__ = [
     "as_mermaid",
     "channels_declared",
     "channels_used",
-    "cost_of_one_more",
+    "declared_by",
+    "is_readable",
+    "kinds_of",
+    "readable_channels",
     "saving",
-    "unknown_recipients",
 ]
 
-BYTES_PER_TOKEN = 4
-"""A rough rule for English text; what a provider counts is in each run's usage."""
-HEARD = 1000
-"""More agents that hear or emit one event are not looked at to tell a cost."""
+DRAWN, SIZE = 400, 48_000
+"""How many channels are drawn, in how many characters; whoever draws Mermaid refuses more than 500 and 50,000."""
+NAME = 200
+"""How many characters of a name are shown."""
 
 Pair = tuple[str, str]
+Say = Callable[[Any], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Two who talk, in the order of their names, and how often, by kind: `message`, `hand_off`, `event`."""
+    """Two who talk, in the order of their names, and how often, by kind: `message`, `hand_off`, `event`. An end is an
+    agent's address, `people@<scope>`, `person:<name>`, or `outside:<number>` for who the reader may not read."""
 
     one: str
     other: str
@@ -52,8 +55,11 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What a coordinator would save. participants: who talks at all. now: the channels there are. through_one: how many
-    there would be if all talk went through `coordinator`, one of them, or somebody new where it is empty."""
+    """What a coordinator would save.
+
+    participants: how many talk at all. now: the channels there are. through_one: how many there would be if all talk
+    went through `coordinator`, one of them or somebody new: one for each other participant.
+    """
 
     participants: int
     now: int
@@ -66,134 +72,146 @@ class Saving:
         return self.now - self.through_one
 
 
+# What was used
+
+
 def channels_used(steps: Sequence[Step]) -> list[Channel]:
     """Give the channels that an exchange used. Who sends is read from the steps, which no agent writes."""
     found: dict[Pair, Counter[str]] = {}
-    owners: dict[str, str] = {}
+    agents: dict[str, str] = {}
     for step in steps:
-        body = step.body
-        match step.kind:
-            case "task.opened":
-                owners[body["run"]] = body["owner"]
-                source = owners.get(body["by"].get("run", ""))
-                if body["by"]["kind"] == "event" and source:
-                    _count(found, source, body["owner"], "event")
-            case "message.sent" if body["from"] != "platform":
-                _count(found, body["from"], body["to"], "message")
-            case "task.handed_over":
-                owners[body["run"]] = body["to"]
-                _count(found, body["from"], body["to"], "hand_off")
-            case "task.queued" if "package" in body:
-                _count(found, body["from"], body["owner"], "hand_off")
-            case "question.asked" if body["kind"] == "question":
-                _count(found, body["agent"], f"people@{body['scope']}", "message")
-    return _channels(found)
-
-
-def channels_declared(agents: Iterable[Wired]) -> list[Channel]:
-    """Give the channels that the published agents may use: whom each may write and hand over to, and who hears whom."""
-    known = list(agents)
-    found: dict[Pair, Counter[str]] = {}
-    for agent in known:
-        for one, other, kind in _declared_by(agent, known):
+        for one, other, kind in _used(step.kind, step.body, agents):
             _count(found, one, other, kind)
     return _channels(found)
 
 
-def _declared_by(agent: Wired, known: Iterable[Wired]) -> Iterator[tuple[str, str, str]]:
-    for other in agent.sends_to:
-        yield agent.address, other, "message"
-    for other in agent.hands_to:
-        yield agent.address, other, "hand_off"
-    if agent.emits:
-        for listener in known:
-            if listener.address != agent.address and _hears(listener, agent):
-                yield agent.address, listener.address, "event"
+def _used(kind: str, body: dict[str, Any], agents: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Give whom a step brings to talk with whom, and how; `agents` has by run whose it is, as met so far."""
+    match kind:
+        case "task.opened":
+            agents[body["run"]] = body["owner"]
+            source = agents.get(body["by"].get("run", ""))
+            if body["by"]["kind"] == "event" and source:
+                yield source, body["owner"], "event"
+        case "message.sent" if body["from"] != PLATFORM:
+            yield body["from"], body["to"], "message"
+        case "task.handed_over":
+            agents[body["run"]] = body["to"]
+            yield body["from"], body["to"], "hand_off"
+        case "task.queued" if "package" in body:
+            yield body["from"], body["owner"], "hand_off"
+        case "question.asked" if body["kind"] == "question":
+            yield body["agent"], people_of(Scope(body["scope"])), "message"
 
 
-def _hears(listener: Wired, source: Wired) -> bool:
-    return any(
-        hears(trigger, listener.address, emission, source.address)
-        for emission in source.emits
-        for trigger in listener.starts_on
-    )
+# What is declared
+
+
+def channels_declared(agents: Iterable[Wired]) -> list[Channel]:
+    """Give the channels that agents may use: whom each may write and hand over to, and who hears whom."""
+    wiring = Wiring(agents)
+    found: dict[Pair, Counter[str]] = {}
+    for agent in wiring.agents.values():
+        for other, kind in declared_by(agent, wiring):
+            _count(found, agent.address, other, kind)
+    return _channels(found)
+
+
+def declared_by(agent: Wired, wiring: Wiring) -> Iterator[tuple[Address, str]]:
+    """Give whom an agent may reach, and how: `message`, `hand_off` or `event`."""
+    yield from ((other, "message") for other in agent.sends_to)
+    yield from ((other, "hand_off") for other in agent.hands_to)
+    scope = agent.address.scope
+    for emission in agent.emits:
+        hearers = {
+            listener
+            for place in source_places(scope)
+            for listener in wiring.listeners(emission.event, place)
+            if listener != agent.address and lets_out(emission.to, listener.scope)
+        }
+        yield from ((listener, "event") for listener in hearers)
+
+
+# Both
 
 
 def _count(found: dict[Pair, Counter[str]], one: str, other: str, kind: str) -> None:
-    pair = (one, other) if one <= other else (other, one)
-    found.setdefault(pair, Counter())[kind] += 1
+    """Count a talk; nobody has a channel to themselves."""
+    if one != other:
+        found.setdefault((min(one, other), max(one, other)), Counter())[kind] += 1
 
 
 def _channels(found: Mapping[Pair, Counter[str]]) -> list[Channel]:
-    return [Channel(one, other, dict(sorted(kinds.items()))) for (one, other), kinds in sorted(found.items())]
+    return [
+        Channel(str(one), str(other), dict(sorted(kinds.items())))
+        for (one, other), kinds in sorted(found.items())
+    ]
+
+
+def is_readable(party: str, readable: Collection[Scope]) -> bool:
+    """Tell whether a reader of the scopes `readable` may know a party; people are known to whoever has the exchange."""
+    if INSTALLATION in readable or "@" not in party or ":" in party.partition("@")[0]:
+        return True
+    return any(scope.reaches(Address(party).scope) for scope in readable)
+
+
+def readable_channels(channels: Sequence[Channel], readable: Collection[Scope]) -> list[Channel]:
+    """Give the channels of which a reader of `readable` may know at least one end (LP-4).
+
+    Another end that they may not know goes without its name, numbered in the order of those who are known, so that the
+    numbers say nothing of names.
+    """
+    known = [
+        channel
+        if is_readable(channel.one, readable)
+        else replace(channel, one=channel.other, other=channel.one)
+        for channel in channels
+    ]
+    known = sorted((item for item in known if is_readable(item.one, readable)), key=lambda item: item.one)
+    hidden: dict[str, str] = {}
+    return [
+        item
+        if is_readable(item.other, readable)
+        else replace(item, other=hidden.setdefault(item.other, f"{HIDDEN}{len(hidden) + 1}"))
+        for item in known
+    ]
 
 
 def saving(channels: Sequence[Channel], coordinator: str = "") -> Saving:
     """Give what it would save if all talk went through one: `coordinator`, or the participant with most channels."""
     ends = Counter(end for channel in channels for end in (channel.one, channel.other))
     chosen = coordinator or max(sorted(ends), key=lambda name: ends[name], default="")
-    others = len(ends) - (chosen in ends)
-    return Saving(len(ends), len(channels), others, chosen)
+    return Saving(len(ends), len(channels), len(ends) - (chosen in ends), chosen)
 
 
-def as_mermaid(channels: Sequence[Channel]) -> str:
-    """Draw channels as a Mermaid graph without directions."""
-    names: dict[str, str] = {}
+def kinds_of(channel: Channel) -> list[Text]:
+    """Give how often a channel is used, or may be, a sentence for each kind."""
+    return [Text(f"channel.kind_{kind}", count=count) for kind, count in channel.kinds.items()]
+
+
+def as_mermaid(channels: Sequence[Channel], say: Say = say) -> str:
+    """Draw channels as a Mermaid graph without directions; `say` puts messages into the reader's language. Of more than
+    can be drawn, the first ones are, and a node says how many are left out."""
+    count = DRAWN
+    while len(drawn := _drawn(channels, count, say)) > SIZE:
+        count //= 2
+    return drawn
+
+
+def _drawn(channels: Sequence[Channel], count: int, say: Say) -> str:
+    keys: dict[str, str] = {}
     lines = []
-    for channel in channels:
-        one, other = (names.setdefault(end, f"n{len(names) + 1}") for end in (channel.one, channel.other))
-        kinds = ", ".join(f"{kind} {count}" for kind, count in channel.kinds.items())
+    for channel in channels[:count]:
+        one, other = (keys.setdefault(end, f"n{len(keys) + 1}") for end in (channel.one, channel.other))
+        kinds = as_label(", ".join(map(say, kinds_of(channel))))
         lines.append(f'  {one} ---|"{kinds}"| {other}')
-    declared = [f'  {key}["{_escaped(name)}"]' for name, key in names.items()]
-    return "\n".join(["graph LR", *declared, *lines]) + "\n"
+    nodes = [f'  {key}["{_label(end, say)}"]' for end, key in keys.items()]
+    if len(channels) > count:
+        note = as_label(say(Text("channel.left_out", count=len(channels) - count)))
+        nodes.append(f'  more["{note}"]')
+    return "\n".join(["graph LR", *nodes, *lines]) + "\n"
 
 
-def _escaped(name: str) -> str:
-    return "".join(sign if sign.isalnum() or sign in "@/-_.* " else f"#{ord(sign)};" for sign in name)
-
-
-def cost_of_one_more(
-    spec: Spec, prompt: str, tools: Sequence[Any], agents: Mapping[Address, Wired]
-) -> tuple[Text, ...]:
-    """Give what publishing a version adds: channels, what each of its prompts begins with, and hand-offs on the
-    paths it
-    joins. `agents` are the published ones as they stand without it; `prompt` and `tools` are what its prompts begin
-    with.
-    """
-    before = agents.get(spec.address)
-    others = [agent for address, agent in agents.items() if address != spec.address]
-    new = _pairs_of(spec, others) - (_pairs_of(before, others) if before is not None else set())
-    into = sum(spec.address in agent.hands_to for agent in others)
-    texts = [Text("channel.cost_channels", count=len(new), whom=sorted({other for _, other in new}))]
-    if spec.function is None:
-        size = len(prompt.encode(errors="replace"))
-        shown = sum(len(canonical.encode(tool)) for tool in tools)
-        tokens = {"prompt": -(-size // BYTES_PER_TOKEN), "tools": -(-shown // BYTES_PER_TOKEN)}
-        texts.append(Text("channel.cost_tokens", **tokens))
-    if into or spec.hands_to:
-        texts.append(Text("channel.cost_hand_offs", into=into, out=len(spec.hands_to)))
-    return tuple(texts)
-
-
-def _pairs_of(agent: Wired, others: Sequence[Wired]) -> set[Pair]:
-    """The channels of one agent, each as the agent and the other end."""
-    found = {(agent.address, other) for _, other, _ in _declared_by(agent, others[:HEARD])}
-    for other in others:
-        if agent.address in other.sends_to or agent.address in other.hands_to:
-            found.add((agent.address, other.address))
-    found |= {
-        (agent.address, other.address) for other in others[:HEARD] if other.emits and _hears(agent, other)
-    }
-    return {(str(one), str(other)) for one, other in found}
-
-
-def unknown_recipients(spec: Spec, agents: Mapping[Address, Wired]) -> Iterator[Text]:
-    """Warn of recipients that are not there, and of those that start on no message."""
-    for to in dict.fromkeys((*spec.sends_to, *spec.hands_to)):
-        if is_people(to):
-            continue
-        other = agents.get(to)
-        if other is None and to != spec.address:
-            yield Text("channel.no_such_agent", to=to)
-        elif other is not None and to in spec.sends_to and not other.accepts:
-            yield Text("channel.accepts_nothing", to=to)
+def _label(end: str, say: Say) -> str:
+    name = name_of(end)
+    return as_label(name if isinstance(name, str) else say(name), NAME)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from interlock.catalogue import Text
 from interlock.errors import InterlockError, SeveralError
 from interlock.ledger.ledger import Appended, Conflict, Write
 from interlock.ledger.step import Draft
-from interlock.message.channel import cost_of_one_more, unknown_recipients
+from interlock.message.cost import cost_of_one_more, unknown_recipients
 from interlock.run.installation import Installation
 from interlock.scope.scope import INSTALLATION, Address, Scope
 
@@ -104,8 +104,8 @@ async def publish(
     """
     specs = _read_again(specs)
     mistakes = [(spec, error) for spec in specs for error in _unfit(installation, spec)]
-    standing = (await wiring_of(installation)).agents
-    wiring = Wiring([*standing.values(), *specs])
+    before = await wiring_of(installation)
+    wiring = Wiring([*before.agents.values(), *specs])
     tools, vocabulary = installation.tools.declarations, installation.settings.vocabulary
     flows = [check_data_flow(wiring, spec, tools, vocabulary) for spec in specs]
     mistakes += [(spec, error) for spec, flow in zip(specs, flows, strict=True) for error in flow.errors]
@@ -115,20 +115,27 @@ async def publish(
     settings, published = installation.settings, []
     for spec, flow in zip(specs, flows, strict=True):
         loops = find_loops(wiring, spec, readable, settings.loops_named, settings.loop_edges, language)
-        told = (*warnings(loops), *flow.warnings, *unknown_recipients(spec, wiring.agents))
+        told = (*warnings(loops), *flow.warnings, *unknown_recipients(spec, wiring, readable))
         number, new = await _store(installation, spec, author)
         wording = offered_wording(spec, emissions_heard(wiring, spec))
-        cost = _cost(installation, spec, standing) if new else ()
+        cost = _cost(installation, spec, number, wiring, before, readable) if new else ()
         published.append(Publication(spec.address, number, spec.digest, new, told, wording, loops, cost))
     return published
 
 
-def _cost(installation: Installation, spec: Spec, standing: Mapping[Address, Wired]) -> tuple[Text, ...]:
+def _cost(
+    installation: Installation,
+    spec: Spec,
+    number: int,
+    wiring: Wiring,
+    before: Wiring,
+    readable: Collection[Scope],
+) -> tuple[Text, ...]:
     kind = "event" if spec.starts_on else "request" if spec.accepts else "person"
-    prompt, offers = installation.prompt_head(spec, 0, kind)
-    return cost_of_one_more(
-        spec, prompt, [[item.name, item.description, item.parameters] for item in offers], standing
-    )
+    prompt, offers = installation.prompt_head(spec, number, kind)
+    tools = [[item.name, item.description, item.parameters] for item in offers]
+    limit = installation.settings.chain_limit
+    return cost_of_one_more(spec, wiring, before, prompt, tools, readable, limit)
 
 
 def _read_again(specs: Sequence[Spec]) -> list[Spec]:
