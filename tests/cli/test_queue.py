@@ -176,7 +176,7 @@ def test_the_refund_demo_shows_each_safeguard_at_work(commands: Processes, tmp_p
     assert acted == {"package": 1, "ledger": 2}, "one does not ask, the other asks and is given the receipt"
     assert "message.rejected" in [entry["kind"] for entry in form["malformed"]["exchange"]["entries"]]
     assert [item["kind"] for item in form["queue"]["queue"]] == ["task"]
-    assert form["queue"]["exchange"]["standing"]["owner"] == "people@acme/desk"
+    assert form["queue"]["exchange"]["tasks"][0]["owner"] == "people@acme/desk"
     assert form["channels"] == [3, 2]
     assert form["findings"] == []
     told = commands.run(
