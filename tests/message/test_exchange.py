@@ -144,7 +144,7 @@ def test_no_text_of_anybody_can_be_read_as_a_diagram(tmp_path):
         head, *lines = drawn.splitlines()
         assert head == "sequenceDiagram"
         form = re.compile(
-            r"  ((?:participant|actor) p\d+ as [^\"<>{}\[\]|:]+|p\d+--?>>p\d+: [^\"<>{}\[\]|:\x1b]+|Note over p\d+: [^\"<>{}\[\]|:\x1b]+)"
+            r"  ((?:participant|actor) p\d+ as [^\"<>{}\[\]|:]+|p\d+--?(?:>>|x|\))p\d+: [^\"<>{}\[\]|:\x1b]+|Note over p\d+: [^\"<>{}\[\]|:\x1b]+)"
         )
         for line in lines:
             assert form.fullmatch(line), line
