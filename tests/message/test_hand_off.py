@@ -292,3 +292,27 @@ def test_a_task_is_handed_to_people_where_the_version_says_so(tmp_path):
             assert await sound(runtime)
 
     play(story())
+
+
+@pytest.mark.rule("RN-2", "MS-7")
+def test_verify_names_a_hand_off_or_a_question_that_nothing_would_ever_end(tmp_path):
+    async def story():
+        for number, script in enumerate(
+            (
+                {at("a"): [handing("b")]},
+                {at("a"): [{"call": "ask", "with": {"to": "people@acme/platform", "text": "may I?"}}]},
+            )
+        ):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            specs = [agent("a", hands=["b"], sends=["people"]), agent("b")]
+            async with world(folder, script, specs, clock=JumpingClock()) as runtime:
+                async with runtime.worker() as worker:
+                    name = await runtime.open_run(at("a"), "maria", "go", worker=worker)
+                    await worker.finished(name)
+                assert await sound(runtime)
+                runtime._ledger._db.execute("DELETE FROM timer")
+                found = [(item.problem, item.stream) async for item in runtime.verify()]
+                assert found == [("no_timer", (await runtime.run(name)).root_task)]
+
+    play(story())

@@ -104,6 +104,7 @@ class Finding:
     - `no_such_stream`: there is neither a step nor a head of that name.
     - `projection`: the table `detail` says something else than the steps.
     - `schema`: the table, index or trigger `detail` is gone, was altered, or is not one of the ledger's.
+    - `no_timer`: the hand-off or question `detail` waits with a time limit, and no row is there that would end it.
     - `no_lease`: the run is open, and no row is there by which a worker could claim it.
     - `not_owed`: this closing step left listeners to be opened; one is neither opened nor noted as not started,
       and nothing is owed any more.

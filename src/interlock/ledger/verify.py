@@ -52,6 +52,9 @@ FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name"""
 """The tables, indexes and triggers; not the statistics that SQLite may keep for itself."""
 OPEN_RUNS = "SELECT id FROM run WHERE status = 'open' ORDER BY id"
 LEASE = "SELECT 1 FROM lease WHERE run = CAST(? AS TEXT)"
+TIMED = """SELECT root, pending FROM task WHERE pending IS NOT NULL
+UNION ALL SELECT root, id FROM question WHERE outcome IS NULL AND due_at > 0 ORDER BY 1, 2"""
+TIMER = "SELECT 1 FROM timer WHERE id = CAST(? AS TEXT)"
 
 
 async def findings(path: Path, stream: str | None) -> AsyncIterator[Finding]:
@@ -108,6 +111,7 @@ class Verification:
             for table in projection.PROJECTED:
                 yield from self._projection_findings(table)
             yield from self._lease_findings()
+            yield from self._timer_findings()
 
     def _page_findings(self) -> Iterator[Finding]:
         try:
@@ -202,6 +206,15 @@ class Verification:
                     yield Finding("no_lease", run)
         except apsw.Error as error:
             yield Finding("unreadable", self._stream or "*", detail=f"lease: {error}")
+
+    def _timer_findings(self) -> Iterator[Finding]:
+        """Name what waits with a time limit, without the row that would tell it that the time is over."""
+        try:
+            for root, name in self._rebuilt.execute(TIMED):
+                if root not in self._bad and not self._db.execute(TIMER, (name,)).fetchall():
+                    yield Finding("no_timer", root, detail=name)
+        except apsw.Error as error:
+            yield Finding("unreadable", self._stream or "*", detail=f"timer: {error}")
 
 
 class Chain:
