@@ -75,7 +75,9 @@ def test_publishing_tells_what_one_more_agent_costs_and_warns_of_recipients(tmp_
             published = await runtime.publish(more, "maria")
             cost = {text["id"]: text["with"] for text in published.cost}
             assert cost["channel.cost_channels"]["count"] == 3
-            assert sorted(cost["channel.cost_channels"]["whom"]) == [at("b"), at("e"), at("missing")], "a has its channel already"
+            assert sorted(cost["channel.cost_channels"]["whom"]) == [at("b"), at("e"), at("missing")], (
+                "a has its channel already"
+            )
             assert cost["channel.cost_tokens"]["prompt"] >= 500
             assert cost["channel.cost_tokens"]["tools"] > 100
             assert cost["channel.cost_hand_offs"] == {"into": 1, "out": 1}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from interlock.gate.budget import Budget
 from interlock.run.timer import Timers
 from tests.message.scene import agent, bodies, content, owner, prompt_of, report, to
 from tests.run.scene import (
@@ -264,6 +265,36 @@ def test_at_the_limit_of_the_chain_nothing_more_is_asked_or_delegated(tmp_path):
             assert [error["id"] for error in errors] == ["chain.limit_request"]
             assert errors[0]["with"]["agents"] == [at("a"), at("a2"), at("a"), at("a2")]
             assert {state.status for state in states} == {"finished"}
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("GT-5", "MS-4")
+def test_the_budget_of_a_part_is_cut_from_the_whole_and_what_is_left_of_it_comes_back(tmp_path):
+    async def story():
+        calls = Calls()
+        script = {
+            at("boss"): [brief("w1", budget={"tool_calls": 2}), {"finish": "done"}],
+            at("w1"): [{"call": "look"}, {"call": "look"}, {"call": "look"}],
+        }
+        specs = [agent("boss", sends=["w1"]), agent("w1", tools=("look",))]
+        pool = Budget(tool_calls=50)
+        settings = {
+            "tools": [look(calls)],
+            "task_budget": pool,
+            "limits": Budget(tool_calls=20),
+            "retries": 0,
+        }
+        async with world(tmp_path, script, specs, **settings) as runtime:
+            state = await go_through(runtime, at("boss"), "go")
+            worker = await runtime.run((await runs_of(runtime, at("w1")))[0])
+            assert worker.budget == Budget(tool_calls=2)
+            assert (worker.status, len(calls)) == ("exhausted", 2)
+            sent = await bodies(runtime, state.task, "message.sent")
+            assert [item["type"] for item in sent] == ["request", "error"], "said, not left to the time limit"
+            left = (await runtime.installation.ledger.query("budget_of", state.task))[0][0]
+            assert left == 50 - worker.usage.tool_calls - state.usage.tool_calls
             assert await sound(runtime)
 
     play(story())

@@ -2,6 +2,8 @@
 
 import pytest
 
+from interlock.ledger.ledger import Write
+from interlock.ledger.step import Draft
 from interlock.run.human_queue import HumanQueue
 from interlock.scope.scope import Address
 from tests.message.scene import agent, bodies, content, handing, prompt_of, queue_items, report, to
@@ -139,6 +141,42 @@ def test_what_was_unread_when_a_worker_died_is_still_unread_and_is_read_once_in_
         while await one(tmp_path / str(count), count):
             count += 1
         assert count > 15
+
+    play(story())
+
+
+@pytest.mark.rule("MS-3")
+def test_what_a_run_left_unread_is_read_by_the_agent_s_next_run_on_the_task(tmp_path):
+    async def story():
+        script = {
+            at("a"): [ask("b"), ask("b"), {"finish": "ok"}],
+            at("b"): lambda request: {"finish": "answered"},
+        }
+        specs = [agent("a", sends=["b"]), agent("b", accepts=("question",))]
+        async with world(tmp_path, script, specs) as runtime:
+            async with runtime.worker() as worker:
+                name = await runtime.open_run(at("a"), "maria", "go", worker=worker)
+                await worker.finished(name)
+            root = (await runtime.run(name)).root_task
+            first = (await runs_of(runtime, at("b")))[0]
+            said = runtime.installation.contents.keep("acme", b'{"text": "by the way"}')
+            body = {
+                "message": "message_9", "task": root, "type": "status", "from": at("a"), "to": at("b"), "body": said.digest,
+                "size": said.size, "labels": [],
+            }  # fmt: skip
+            ledger = runtime.installation.ledger
+            await ledger.append((Write(root, None, (Draft("message.sent", body),)),), contents=(said.row,))
+            await drain(runtime)
+            second = (await runs_of(runtime, at("b")))[1]
+            assert "by the way" not in (await runtime.prompt(first))[0].request.decode()
+            assert (await runtime.prompt(second))[0].request.decode().count("by the way") == 1
+            (taken,) = [
+                item
+                for item in await bodies(runtime, root, "message.taken")
+                if item["message"] == "message_9"
+            ]
+            assert taken["run"] == second
+            assert await sound(runtime)
 
     play(story())
 

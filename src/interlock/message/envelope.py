@@ -5,18 +5,17 @@ against the schema of its type, in which every text is bounded; what is longer g
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from interlock.catalogue import Text
 from interlock.event.event import Exposed
 from interlock.gate.schema import judge_arguments
 from interlock.gate.tool import Tool
-from interlock.scope.label import Labels, join, listed
+from interlock.scope.label import Labels, listed
 
-__all__ = ["BODIES", "LINE", "TEXT", "TYPES", "Envelope", "Type", "body_schema", "malformed"]
+__all__ = ["BODIES", "LINE", "TEXT", "Envelope", "Type", "body_schema", "malformed"]
 
 Type = Literal["request", "result", "question", "error", "status", "hand_off"]
-TYPES: tuple[Type, ...] = get_args(Type)
 
 LINE, TEXT = 200, 2000
 """How many characters a short text and a text may have."""
@@ -196,8 +195,3 @@ class Envelope:
             opens=form.get("opens"),
             due_at=form.get("due_at"),
         )
-
-    @property
-    def all_labels(self) -> Labels:
-        """The labels of the message with those of all that it attaches."""
-        return join(self.labels, *(item.labels for item in self.attachments))

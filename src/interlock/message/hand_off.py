@@ -4,9 +4,7 @@ MS-7)."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["ACTION_OUTCOMES", "package_of", "shown_package"]
-
-ACTION_OUTCOMES = ("done", "failed", "in_doubt", "claimed")
+__all__ = ["package_of"]
 
 
 def package_of(
@@ -27,11 +25,3 @@ def package_of(
         "constraints": list(said.get("constraints", ())),
         "reason": said["reason"],
     }
-
-
-def shown_package(
-    package: Mapping[str, Any], sender: str, attachments: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Give what the receiver's prompt begins with."""
-    shown = {"handed_over_by": sender, **package}
-    return {**shown, "attachments": list(attachments)} if attachments else shown

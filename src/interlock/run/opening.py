@@ -295,8 +295,14 @@ def _opening(
         fence = 1
         body["worker"] = taker.worker
     lease = Row("insert_lease", (run, taker.worker, fence, taker.until))
+    unread = () if body["opened_by"]["kind"] == "person" else (_unread(run, body),)
     write = Write(run, Head(), (Draft("run.opened", body),), fence)
     form = body["task"]
     task = Task(form["id"], form["root"], form.get("parent"), run, body["agent"], 1)
     told = () if by is None else (Draft("task.opened", task.opened_body(Scope(body["scope"]), by)),)
-    return Opening(run, task.id, task.root, write, told, (*guards, lease), budget, body, fence)
+    return Opening(run, task.id, task.root, write, told, (*guards, lease, *unread), budget, body, fence)
+
+
+def _unread(run: str, body: Mapping[str, Any]) -> Row:
+    """Tell the run what its agent has not read yet on the same root task (MS-3)."""
+    return Row("signal_unread", (run, body["task"]["root"], body["agent"]))

@@ -114,10 +114,6 @@ UPDATE message SET state = state WHERE id = ? AND state = 'unread';
 SELECT id, root, task, place, type, sender, recipient, run, run_to, reply_to, taken_by, state
 FROM message WHERE id = ?;
 
--- name: messages_unread
-SELECT id, type, sender FROM message WHERE root = ? AND recipient = ? AND state = 'unread' AND run_to IS NULL
-ORDER BY place;
-
 -- name: messages_dead
 SELECT id, root, type, sender, recipient FROM message WHERE state = 'dead' AND id > ? ORDER BY id LIMIT ?;
 
@@ -252,10 +248,6 @@ AND NOT EXISTS (SELECT 1 FROM signal WHERE signal.run = lease.run);
 -- name: wake_run
 UPDATE lease SET until = 0 WHERE run = ? AND worker IS NULL;
 
--- name: wake_runs_of_root
-UPDATE lease SET until = 0 WHERE worker IS NULL AND run IN (
-  SELECT id FROM run WHERE root_task = ? AND status = 'open');
-
 -- name: end_lease
 DELETE FROM lease WHERE run = ? AND fence = ?;
 
@@ -338,12 +330,6 @@ DELETE FROM timer WHERE id = ?;
 
 -- name: timers_due
 SELECT id, due_at, kind, root, body FROM timer WHERE due_at <= ? ORDER BY due_at, id LIMIT ?;
-
--- name: next_timer
-SELECT min(due_at) FROM timer;
-
--- name: timer_by_id
-SELECT id, due_at, kind, root, body FROM timer WHERE id = ?;
 
 -- name: insert_budget
 INSERT INTO budget (subject, tool_calls, tokens, money, wall_ms) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
