@@ -13,6 +13,7 @@ from interlock.form.amount import bytes_in, micro_units_in, milliseconds_in, mon
 from interlock.form.problem import FormError
 from interlock.gate.budget import Budget
 from interlock.scope.label import DeclaredLabel
+from interlock.scope.scope import Scope
 from interlock.settings import ModelChoice, Policy, SecretGrant, Settings, Sizes
 from interlock.settings_reader import SETTINGS_KEYS, read_settings
 from tests.bad_input import corpora as bad_input
@@ -21,6 +22,12 @@ from tests.bad_input.corpora import refusal
 WHOLE = """\
 chain_limit: 12
 lease: 45s
+acknowledge: 10s
+reply: 5m
+answer: 2h
+action_wait: 0s
+retries: 3
+report_words: 50
 corrections: 2
 listeners_at_once: 4
 loops_named: 5
@@ -47,6 +54,8 @@ secrets:
 policies:
   - {name: no-deletes, verdict: deny, scope: acme, effect: destructive}
   - {name: see-mail, verdict: ask, tool: mail}
+people:
+  joana: {approver: [acme/desk, globex], auditor: acme}
 modules: [tools.py, company.triage]
 """
 
@@ -64,6 +73,12 @@ def test_every_setting_is_read() -> None:
     assert read_settings(WHOLE, "interlock.yaml") == Settings(
         chain_limit=12,
         lease_ms=45_000,
+        acknowledge_ms=10_000,
+        reply_ms=300_000,
+        answer_ms=7_200_000,
+        action_wait_ms=0,
+        retries=3,
+        report_words=50,
         corrections=2,
         listeners_at_once=4,
         loops_named=5,
@@ -101,6 +116,7 @@ def test_every_setting_is_read() -> None:
             Policy("no-deletes", "deny", "acme", None, "destructive"),
             Policy("see-mail", "ask", "*", "mail"),
         ),
+        people={"joana": {"approver": (Scope("acme/desk"), Scope("globex")), "auditor": (Scope("acme"),)}},
         modules=("tools.py", "company.triage"),
     )
 

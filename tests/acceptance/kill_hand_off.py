@@ -90,12 +90,12 @@ def _check(company: Company, commands: Processes, where: object) -> None:
     """The three sentences, after every process that ended, however it did."""
     tasks = company.rows("SELECT id, owner, state FROM task")
     assert len(tasks) == 1 and tasks[0][1] in {A, B, PEOPLE}, (where, tasks)
-    task, owner, state = tasks[0]
+    _, owner, state = tasks[0]
     if state == "open" and owner != PEOPLE:
         at_work = company.rows("SELECT agent FROM run WHERE status = 'open'")
         assert (owner,) in at_work, (where, "owned by nobody who works", owner, at_work)
-    epochs = [json.loads(body)["epoch"] for (body,) in company.rows(
-        "SELECT body FROM step WHERE kind IN ('task.handed_over', 'task.queued', 'task.taken') ORDER BY seq")]  # fmt: skip
+    moves = "SELECT body FROM step WHERE kind IN ('task.handed_over', 'task.queued', 'task.taken') ORDER BY seq"
+    epochs = [json.loads(body)["epoch"] for (body,) in company.rows(moves)]
     assert epochs == list(range(2, 2 + len(epochs))), (where, epochs)
     effects = company.effects["book"]
     states = Counter(state for (state,) in company.rows("SELECT state FROM action"))

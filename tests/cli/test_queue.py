@@ -15,7 +15,8 @@ SCRIPT: dict[str, Any] = {
         {"call": "hand_over", "with": {"to": B, "goal": "close it", "facts": [], "remains": ["tell the customer"],
                                        "reason": "the front desk does that"}},
     ],
-    B: [{"call": "ask", "with": {"to": "people@acme/platform", "text": "which \u001b[2J language?"}}, {"finish": "told in French"}],
+    B: [{"call": "ask", "with": {"to": "people@acme/platform", "text": "which \u001b[2J language?"}},
+        {"finish": "told in French"}],
     C: [{"finish": "forty-two"}],
 }  # fmt: skip
 DECLARED: dict[str, dict[str, Any]] = {

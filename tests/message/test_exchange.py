@@ -37,7 +37,8 @@ def script(said="please refund o7"):
             {"call": "send", "with": {"to": at("nobody"), "text": "hello?"}},
             handing("b", facts=[{"id": "f", "fact": said}], remains=["tell the customer"]),
         ],
-        at("w"): [{"call": "look"}, report(findings=[{"text": "a fee was taken", "sources": ["look"]}]), {"finish": "ok"}],
+        at("w"): [{"call": "look"}, report(findings=[{"text": "a fee was taken", "sources": ["look"]}]),
+                  {"finish": "ok"}],
         at("b"): [
             {"call": "refund", "with": {"order": "o7", "amount": 40}},
             {"call": "refund", "with": {"order": "o7", "amount": 50}},
@@ -91,8 +92,8 @@ def test_an_exchange_tells_all_of_it_in_order_to_a_stranger(tmp_path):
             )
         kinds = [entry.kind for entry in entries]
         wanted = [
-            "task.opened", "message.sent", "message.rejected", "decision.recorded", "question.asked", "question.answered",
-            "task.acted", "message.undelivered", "task.handed_over", "task.acknowledged", "task.closed",
+            "task.opened", "message.sent", "message.rejected", "decision.recorded", "question.asked",
+            "question.answered", "task.acted", "message.undelivered", "task.handed_over", "task.acknowledged", "task.closed",
         ]  # fmt: skip
         assert set(wanted) <= set(kinds)
         text = json.dumps([entry.as_dict(say) for entry in entries])
@@ -144,7 +145,9 @@ def test_no_text_of_anybody_can_be_read_as_a_diagram(tmp_path):
         head, *lines = drawn.splitlines()
         assert head == "sequenceDiagram"
         form = re.compile(
-            r"  ((?:participant|actor) p\d+ as [^\"<>{}\[\]|:]+|p\d+--?(?:>>|x|\))p\d+: [^\"<>{}\[\]|:\x1b]+|Note over p\d+: [^\"<>{}\[\]|:\x1b]+)"
+            r"  ((?:participant|actor) p\d+ as [^\"<>{}\[\]|:]+"
+            r"|p\d+--?(?:>>|x|\))p\d+: [^\"<>{}\[\]|:\x1b]+"
+            r"|Note over p\d+: [^\"<>{}\[\]|:\x1b]+)"
         )
         for line in lines:
             assert form.fullmatch(line), line

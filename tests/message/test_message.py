@@ -161,8 +161,8 @@ def test_what_a_run_left_unread_is_read_by_the_agent_s_next_run_on_the_task(tmp_
             first = (await runs_of(runtime, at("b")))[0]
             said = runtime.installation.contents.keep("acme", b'{"text": "by the way"}')
             body = {
-                "message": "message_9", "task": root, "type": "status", "from": at("a"), "to": at("b"), "body": said.digest,
-                "size": said.size, "labels": [],
+                "message": "message_9", "task": root, "type": "status", "from": at("a"), "to": at("b"),
+                "body": said.digest, "size": said.size, "labels": [],
             }  # fmt: skip
             ledger = runtime.installation.ledger
             await ledger.append((Write(root, None, (Draft("message.sent", body),)),), contents=(said.row,))

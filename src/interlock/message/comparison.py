@@ -36,6 +36,13 @@ FRAME = 0.55
 """How much of the shorter frame must be found for amounts in two currencies to be told as not compared."""
 PARTNER = 0.1
 """A value that agrees with another one is in no conflict with a third that fits no better than by this."""
+LIGHT = frozenset(
+    map(
+        stem_of,
+        ["make", "made", "take", "give", "get", "receive", "received", "faz", "fez", "recebe", "recebeu"],
+    )
+)
+"""Verbs that say little beside their object: "receives no dose" denies the dose."""
 BEGINNINGS = frozenset(
     map(stem_of, ["born", "birth", "founded", "opened", "started", "launched", "established"])
 )
@@ -58,6 +65,10 @@ class Comparison:
     note: Text | None = None
 
 
+OTHER_TIME = Comparison("unrelated")
+"""What is said of amounts that differ, each at a time of its own: the revenue of 2022 and that of 2023."""
+
+
 def compare(
     first: Finding,
     second: Finding,
@@ -78,6 +89,8 @@ def compare(
     pair = paired(_statement(first), _statement(second), weights, rates or {}, known or keyed)
     checks = (_negated, _measured, _dated, _named)
     found = [outcome for check in checks if (outcome := check(pair)) is not None]
+    if any(item is OTHER_TIME for item in found):
+        return OTHER_TIME
     ranked = [
         item for outcome in ("conflict", "agree", "unrelated") for item in found if item.outcome == outcome
     ]
@@ -164,7 +177,7 @@ def _measured(pair: Pair) -> Comparison | None:
         scored.append((score, agrees(mine, other, pair.rates), mine, other))
     best = _best("quantity", scored) or _ranked(pair)
     if best is not None and best.outcome == "conflict" and _times_differ(pair.one, pair.two):
-        return Comparison("unrelated")
+        return OTHER_TIME
     return best or (apart if apart and apart.note and pair.whole.smaller >= FRAME else None)
 
 
@@ -232,6 +245,7 @@ def _negated(pair: Pair) -> Comparison | None:
     negation = negated.negations[0]
     reached = [word.stem for word in negated.frame if negation.end <= word.start < negation.reach]
     reached = reached or [word.stem for word in negated.frame if word.start < negation.start][-3:]
+    reached = [stem for stem in reached if stem not in LIGHT] or reached
     stems = [word.stem for word in other.frame]
     if not reached or not (pair.known or any(alike(reached[0], stem) for stem in stems)):
         return None

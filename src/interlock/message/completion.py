@@ -60,8 +60,8 @@ def _gap_line(gap: Gap) -> Text:
 def _passages(text: str) -> Iterator[Statement]:
     """Give each sentence together with the one that follows it."""
     sentences = [sentence for sentence in SENTENCE.split(text) if sentence.strip()]
-    for first, second in zip(sentences, [*sentences[1:], ""], strict=True):
-        yield read_statement(f"{first} {second}".strip())
+    for place in range(len(sentences)):
+        yield read_statement(" ".join(sentences[place : place + 2]))
 
 
 def _states_conflict(passages: list[Statement], conflict: Conflict) -> bool:

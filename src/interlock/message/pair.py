@@ -22,8 +22,12 @@ Value = TypeVar("Value", Quantity, Period)
 
 COUNTED_APART = 0.1
 """What two counts lose in likeness when the words that follow them differ."""
-OTHER_SENSE, FAR_APART = 0.12, 0.15
+PEOPLE = stem_of("people")
+"""What may stand for employees, inhabitants or any others who are counted."""
+OTHER_SENSE, FAR_APART = 0.17, 0.15
 """The same where only one speaks of a limit, a plan or a peak; and where one is more than twenty times the other."""
+OTHER_RANK = 0.5
+"""The same where one is of the first and the other of the second of a kind."""
 SENSES = tuple(
     frozenset(map(stem_of, words.split()))
     for words in (
@@ -105,9 +109,16 @@ def _places(statement: Statement, value: Value) -> list[str]:
 def doubt(pair: Pair, mine: Quantity, other: Quantity) -> float:
     """Give what speaks against two quantities being of one thing: other things counted, a limit or a plan beside a
     fact, and numbers so far apart that they hardly measure the same."""
-    apart = mine.counted and other.counted and not alike(mine.counted, other.counted)
+    nouns = {mine.counted, other.counted} - {"", PEOPLE}
+    apart = len(nouns) == 2 and not alike(*nouns)
     stems = [{word.stem for word in statement.frame} for statement in (pair.one, pair.two)]
     against = COUNTED_APART if apart else 0.0
+    against += OTHER_RANK if _ranks_differ(pair) else 0.0
     against += sum(OTHER_SENSE for sense in SENSES if bool(sense & stems[0]) != bool(sense & stems[1]))
     sizes = sorted(abs(item.high or item.low or Decimal(0)) for item in (mine, other))
     return against + (FAR_APART if sizes[1] > 20 * sizes[0] else 0.0)
+
+
+def _ranks_differ(pair: Pair) -> bool:
+    both = product(pair.one.ranks, pair.two.ranks)
+    return any(one.low != two.low and alike(one.counted, two.counted) for one, two in both)

@@ -236,7 +236,8 @@ class Worker:
         while True:
             while self._tasks:
                 await asyncio.wait(self._tasks.values())
-            if not await self._look_over():
+            # What could not go on for now would be met again at once.
+            if self._stranded or not await self._look_over():
                 break
         await self._installation.ledger.append(())
 

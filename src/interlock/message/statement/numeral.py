@@ -48,7 +48,7 @@ ORDINALS = {
 }  # fmt: skip
 SCALING = {
     "hundred": 100, "thousand": 1000, "mil": 1000, "million": 10**6, "milhao": 10**6, "milhoes": 10**6,
-    "billion": 10**9, "bilhao": 10**9, "bilhoes": 10**9,
+    "billion": 10**9, "bilhao": 10**9, "bilhoes": 10**9, "dozen": 12, "duzia": 12,
 }  # fmt: skip
 PARTS = {
     word: part

@@ -18,8 +18,12 @@ from interlock.message.statement.statement import Statement
 
 __all__ = ["EVEN", "KNOWN", "Overlay", "Weights", "alike", "overlay", "stems_of"]
 
+LEAST = 0.05
+"""The weight of a word that all findings have."""
 FOREIGN = 0.4
 """What a word counts that is not in the glossary and is not found again in a text of the other language."""
+MEASURE, MEASURED = "~", 0.5
+"""What a measure begins with among the stems, and its weight beside a word's: many things are measured alike."""
 KNOWN = frozenset(MEANING.values())
 """The stems that the glossary knows."""
 
@@ -37,10 +41,14 @@ class Weights:
             self._count += 1
 
     def of(self, stem: str) -> float:
-        """Give the weight of a stem: 1 for one that a single finding has, less for others."""
+        """Give the weight of a stem: 1 for one that no more than two findings have, less for others.
+
+        It is the usual inverse frequency, scaled to 1; two are not counted, since whatever a pair has alike two have.
+        """
+        most = MEASURED if stem.startswith(MEASURE) else 1.0
         if self._count < 2:
-            return 1.0
-        return max(0.05, 1 - math.log(max(self._seen[stem], 1)) / math.log(self._count + 1))
+            return most
+        return most * max(LEAST, 1 - math.log(max(self._seen[stem] - 1, 1)) / math.log(self._count + 1))
 
 
 def stems_of(statement: Statement) -> list[str]:
@@ -50,7 +58,9 @@ def stems_of(statement: Statement) -> list[str]:
 
 
 def _measure(quantity: Quantity) -> str:
-    return f"{quantity.dimension.replace(f':{quantity.unit.currency}', '')} {quantity.counted}".strip()
+    return (
+        f"{MEASURE}{quantity.dimension.replace(f':{quantity.unit.currency}', '')} {quantity.counted}".strip()
+    )
 
 
 @dataclass(frozen=True, slots=True)

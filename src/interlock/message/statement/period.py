@@ -44,7 +44,7 @@ DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|º|o)?"
 YEAR = r"(?P<year>1[0-9]\d\d|20\d\d|2100)(?![\d%])(?![.,]\d)"
 YEAR_AFTER = rf"(?:,? ?(?:de |of |in |, )?{YEAR})"
 
-EARLIEST, LATEST = -(10**6), 10**7
+EARLIEST, LATEST = -(10**9), 10**9
 
 
 @dataclass(frozen=True, slots=True)

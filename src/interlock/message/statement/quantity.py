@@ -17,7 +17,9 @@ from interlock.message.statement.word import is_plain, stem_of
 __all__ = ["Quantity", "agrees", "comparable", "folded", "quantities_in", "same_quantity"]
 
 HALF, ABOUT, ROUNDED, CONVERTED = Decimal("0.5"), Decimal("0.1"), Decimal("0.04"), Decimal("0.005")
-"""A number stands for half its last digit to each side, at most 4 % of it; for 10 % with a word such as "about"."""
+EXCHANGED = Decimal("0.03")
+"""A number stands for half its last digit to each side, at most 4 % of it; for 10 % with a word such as "about".
+Units that were converted add 0.5 %, currencies that were changed 3 %."""
 
 LARGEST = Decimal(10) ** 30
 
@@ -72,17 +74,18 @@ def _changed(quantity: Quantity, rates: Mapping[str, Decimal]) -> Quantity:
     rest = quantity.dimension.partition("/")[2]
     unit = Unit(f"money:common/{rest}" if rest else "money:common")
     low, high = (None if bound is None else bound * rate for bound in (quantity.low, quantity.high))
-    return replace(quantity, low=low, high=high, unit=unit, step=quantity.step * rate, about=True)
+    return replace(quantity, low=low, high=high, unit=unit, step=quantity.step * rate)
 
 
 def agrees(first: Quantity, second: Quantity, rates: Mapping[str, Decimal] | None = None) -> bool:
     """Tell whether both can be true, after rounding. They must be comparable."""
+    slack = Decimal(0)
     if first.dimension != second.dimension:
         first, second = (_changed(quantity, rates or {}) for quantity in (first, second))
-    (low, high), (other_low, other_high) = _reach(first), _reach(second)
-    if first.unit.factor != second.unit.factor or first.unit.zero != second.unit.zero:
-        slack = CONVERTED * max(abs(low), abs(high)) if high < LARGEST and low > -LARGEST else Decimal(0)
-        low, high = low - slack, high + slack
+        slack = EXCHANGED
+    elif first.unit.factor != second.unit.factor or first.unit.zero != second.unit.zero:
+        slack = CONVERTED
+    (low, high), (other_low, other_high) = _reach(first, slack), _reach(second, slack)
     return low <= other_high and other_low <= high
 
 
@@ -91,10 +94,10 @@ def same_quantity(first: Quantity, second: Quantity) -> bool:
     return first.key == second.key
 
 
-def _reach(quantity: Quantity) -> tuple[Decimal, Decimal]:
-    low = -LARGEST if quantity.low is None else quantity.low - _tolerance(quantity, quantity.low)
-    high = LARGEST if quantity.high is None else quantity.high + _tolerance(quantity, quantity.high)
-    return low, high
+def _reach(quantity: Quantity, slack: Decimal) -> tuple[Decimal, Decimal]:
+    low, high = quantity.low, quantity.high
+    least = -LARGEST if low is None else low - _tolerance(quantity, low) - slack * abs(low)
+    return least, LARGEST if high is None else high + _tolerance(quantity, high) + slack * abs(high)
 
 
 def _tolerance(quantity: Quantity, bound: Decimal) -> Decimal:

@@ -34,7 +34,7 @@ seus suas ele ela eles elas este esta esse essa isso isto aquele aquela como mas
 entre sobre sob até após depois antes desde durante cerca aproximadamente quando onde qual cujo cuja lhe
 num numa dele dela deste desta desse dessa neste nesta nesse nessa nele nela só apenas segundo conforme
 disse diz informa informou relata relatou afirma afirmou confirma confirmou sr sra dr
-houve ter teria terá vai vão foi
+possui possuem conta contam fica ficam ficou houve ter teria terá vai vão foi
 """
 
 PLAIN: dict[Language, frozenset[str]] = {
@@ -42,6 +42,14 @@ PLAIN: dict[Language, frozenset[str]] = {
     "pt": frozenset(PORTUGUESE.split()),
 }
 """Words that carry no subject and no attribute. `segundo` stands for "according to" far more than for "second"."""
+
+SHAPES: dict[Language, re.Pattern[str]] = {
+    "en": re.compile(r"\w{2}(?:ing|tion|ed|ly|ty|th|ght|ck|sh|ness|ers?)\b"),
+    "pt": re.compile(
+        r"\w{2}(?:ção|ções|ado|ada|ados|adas|ou|eu|iu|ram|dade|mente|nto|nha|lho|eira|eiro|ário|ória)\b"
+    ),
+}
+"""How many words of each language end, for a text without a small word."""
 
 ALL_PLAIN = PLAIN["en"] | PLAIN["pt"]
 
@@ -125,6 +133,8 @@ def language_in(text: str) -> Language | None:
         for language in ("en", "pt")
     )
     accents = len(re.findall(r"[ãõçáéíóúâêôà]", text.casefold()))
+    if portuguese + accents == english:
+        english, portuguese, accents = (len(SHAPES["en"].findall(text)), len(SHAPES["pt"].findall(text)), 0)
     if portuguese + accents == english:
         return None
     return "pt" if portuguese + accents > english else "en"
