@@ -129,7 +129,7 @@ def test_wrong_input_is_named_and_changes_nothing(commands: Processes, company: 
     at = {"folder": company.folder}
     steps = company.rows("SELECT count(*) FROM step")
     refused(commands.run("approve", "nothing", **at), "queue.unknown")
-    refused(commands.run("approve", "question_", "--person", "", **at), "run.bad_person")
+    refused(commands.run("approve", question, "--person", "", **at), "run.bad_person")
     refused(commands.run("approve", "\u202e'; DROP TABLE", **at), "queue.unknown")
     refused(commands.run("answer", question, "yes", **at), "queue.not_a_question")
     refused(commands.run("approve", task, **at), "queue.not_an_approval")
@@ -155,7 +155,7 @@ def test_a_person_writes_to_an_agent_and_reads_the_reply(commands: Processes, co
     form = commands.run("send", C, "how many?", "--json", folder=company.folder).json()
     assert form["entries"][1]["says"]["text"] == "how many?"
     refused(
-        commands.run("send", C, "count them", "--kind", "request", folder=company.folder),
+        commands.run("send", C, "count them", "--type", "request", folder=company.folder),
         "message.not_accepted",
     )
     refused(commands.run("send", C, "", folder=company.folder), "message.malformed")
