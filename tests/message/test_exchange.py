@@ -94,7 +94,8 @@ def test_an_exchange_tells_all_of_it_in_order_to_a_stranger(tmp_path):
         kinds = [entry.kind for entry in entries]
         wanted = [
             "task.opened", "message.sent", "message.rejected", "decision.recorded", "question.asked",
-            "question.answered", "task.acted", "message.undelivered", "task.handed_over", "task.acknowledged", "task.closed",
+            "question.answered", "task.acted", "message.undelivered", "task.handed_over", "task.acknowledged",
+            "task.closed",
         ]  # fmt: skip
         assert set(wanted) <= set(kinds)
         text = json.dumps([entry.as_dict(say) for entry in entries])
