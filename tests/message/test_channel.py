@@ -7,6 +7,7 @@ from interlock.catalogue import LANGUAGES, say
 from interlock.message.channel import as_mermaid, channels_declared, channels_used, saving
 from interlock.run.exchange import read_exchange
 from interlock.run.publishing import wiring_of
+from interlock.scope.scope import Scope
 from tests.message.scene import agent, handing, to
 from tests.run.scene import at, go_through, play, spec_of
 from tests.world import world
@@ -46,6 +47,10 @@ def test_events_and_hand_offs_are_channels_too():
         (at("a"), at("b"), {"event": 1}),
         (at("a"), at("c"), {"hand_off": 1}),
     ]
+    narrow = spec_of(
+        "a", emits=[Emission("done", "work", ("report",), (Scope("acme/finance"),))], sends_to=to("a")
+    )
+    assert channels_declared([narrow, spec_of("b", starts_on=["done"])]) == [], "nobody has one to themselves"
 
 
 @pytest.mark.rule("MS-10")

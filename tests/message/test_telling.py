@@ -173,6 +173,23 @@ def test_the_shape_for_programs_is_the_documented_one() -> None:
     assert list(parts(handed)) == ["goal", "facts", "remains", "reason"], "in the order in which it is read"
 
 
+@pytest.mark.rule("MS-9")
+def test_what_names_no_task_belongs_to_that_of_its_message_question_or_run() -> None:
+    told = Telling()
+    told.opened()
+    told.opened(SUB, CLERK, "run_2", {"kind": "request", "message": "message_0"})
+    told.sent("message_1", "status", CLERK, SUPPORT, {"text": "t"}, task=SUB)
+    told.add("message.taken", message="message_1", run="run_1")
+    told.asked("question_1", "question", {"text": "?"}, task=SUB)
+    told.add("question.answered", question="question_1", outcome="answer", by="Ana")
+    told.add("event.withheld", run="run_2", reason={"id": "exchange.nobody"})
+    told.opened("task_3", BILLING, "run_3", {"kind": "event", "event": "fee.found", "run": "run_2"})
+    assert [entry.task for entry in entries(told)] == [1, 2, 2, 2, 2, 2, 2, 3]
+    assert entries(told)[-1].who == CLERK, "whose run it was, though its task is not closed"
+    ended = next(entry for entry in entries(whole_story()) if entry.type == "finished")
+    assert parts(ended) == {"summary": "please refund the fee", "events": ["fee.found"]}
+
+
 # How each task stands
 
 
@@ -203,6 +220,13 @@ def test_a_hand_off_is_open_until_somebody_takes_it_and_what_remains_until_it_is
     told.add("task.closed", task=ROOT, run="run_9", status="failed")
     assert opened(told) == ["remains: tell the customer"], "nobody did it"
     assert (standing(told).owner, standing(told).state) == (BILLING, "failed")
+    late = Telling()
+    late.opened()
+    late.handed(BILLING, {"goal": "g"})
+    late.add("task.queued", task=ROOT, owner=PEOPLE, from_=BILLING, reason={"id": "exchange.nobody"})
+    assert (standing(late).owner, opened(late)) == (PEOPLE, []), (
+        "it waits for nobody any more: people have the task"
+    )
     told.add("task.closed", task=ROOT, run="run_9", status="finished")
     assert opened(told) == []
 
