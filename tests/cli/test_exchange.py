@@ -225,7 +225,12 @@ def test_publishing_shows_what_one_more_agent_costs(
     company = made.copy(tmp_path / "company")
     spec = {"name": "d", "scope": "acme/platform", "instructions": "You are d.", "sends_to": [A], "hands_to": [A]}
     (company.folder / "agents" / "d.yaml").write_text(json.dumps(spec))
+    before = company.rows("SELECT count(*) FROM step")
+    checked = told(commands.run("publish", "agents/d.yaml", "--check", folder=company.folder))
+    assert "d@acme/platform would be version 1; nothing was published" in checked
+    assert company.rows("SELECT count(*) FROM step") == before
     text = told(commands.run("publish", "agents/d.yaml", folder=company.folder))
+    assert text.splitlines()[1:] == checked.splitlines()[1:], "it is told before as it is told then"
     for words in (
         "= cost: channels added: 1 (with a@acme/platform)",
         "= cost: each of its prompts begins with about ",
