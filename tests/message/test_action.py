@@ -3,7 +3,7 @@ conflict."""
 
 import pytest
 
-from interlock.connector.tool import NotDone
+from interlock.connector.tool import NotDone, ToolCall, tool
 from interlock.run.human_queue import HumanQueue
 from tests.message.scene import agent, bodies, prompt_of, queue_items, to
 from tests.run.scene import (
@@ -172,8 +172,6 @@ def test_an_action_in_doubt_that_nobody_settles_stays_in_doubt_and_is_told(tmp_p
 @pytest.mark.rule("AC-2")
 def test_a_tool_that_takes_the_key_is_called_again_with_the_same_one(tmp_path):
     async def story():
-        from interlock.connector.tool import ToolCall, tool
-
         clock, keys = JumpingClock(), []
 
         @tool(effect="write", parameters=SCHEMA, steers=["order", "amount"], labels=(), takes_key=True,
@@ -242,6 +240,33 @@ def test_a_key_without_the_task_is_one_for_its_company_alone(tmp_path):
             assert calls.of("refund") == 1, "two root tasks, one order"
             await go_through(runtime, to("a", scope="globex/desk")[0], "go")
             assert calls.of("refund") == 2, "the order 7 of another company"
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("AC-2")
+def test_what_a_tool_says_of_one_attempt_settles_no_earlier_one(tmp_path):
+    async def story():
+        calls = Calls()
+        said = iter([OSError("it went out, and the line broke"), NotDone("no connection"), None])
+
+        def unsteady(**_):
+            if (error := next(said)) is not None:
+                raise error
+            return {"receipt": "r-5"}
+
+        @tool(effect="write", parameters=SCHEMA, steers=["order", "amount"], labels=(), takes_key=True,
+              key="{task_id}:refund:{order}", name="refund")  # fmt: skip
+        async def taking(call: ToolCall, order: int, amount: float, reason: str = "") -> dict:
+            calls.append({"tool": "refund"})
+            return unsteady()
+
+        script = {at("a"): [refund(), refund(), refund(), {"finish": "done"}]}
+        async with world(tmp_path, script, [agent("a", tools=("refund",))], tools=[taking]) as runtime:
+            state = await go_through(runtime, at("a"), "go")
+            assert (state.status, calls.of("refund")) == ("finished", 3)
+            assert await acted(runtime, state.task) == ["in_doubt", "in_doubt", "done"]
             assert await sound(runtime)
 
     play(story())

@@ -169,24 +169,31 @@ class Acting:
                 self._outcomes.fail(call, Text("message.not_owner"))
                 return True
             return False
-        await self._do(call, tool, wanted, make)
+        unsettled = before is not None and before.state != "failed"
+        await self._do(call, tool, wanted, make, unsettled)
         return True
 
-    async def _do(self, call: CallState, tool: Tool, wanted: Wanted, make: Make) -> None:
+    async def _do(self, call: CallState, tool: Tool, wanted: Wanted, make: Make, unsettled: bool) -> None:
         try:
             result = await make(wanted.key if tool.takes_key else "")
         except UnansweredError as error:
-            await self._unanswered(call, tool, wanted, error)
+            await self._unanswered(call, tool, wanted, error, unsettled)
             return
         kept = await self._outcomes.take(call, tool, result)
         labels = tool.labels_of(result) if kept is not None else frozenset()
         await self._settle(call, tool, wanted, "done", kept, labels)
 
-    async def _unanswered(self, call: CallState, tool: Tool, wanted: Wanted, error: UnansweredError) -> None:
-        """The call ended without an answer: unless the tool says so, it is not known whether it had its effect."""
+    async def _unanswered(
+        self, call: CallState, tool: Tool, wanted: Wanted, error: UnansweredError, unsettled: bool
+    ) -> None:
+        """The call ended without an answer: unless the tool says so, it is not known whether it had its effect.
+
+        What a tool says of this call it does not say of an earlier attempt that nobody settled: that stays in doubt.
+        """
         if error.undone or tool.takes_key:
+            failed = error.undone and not unsettled
             self._outcomes.fail_saying(call, tool, error.reason, error.said)
-            await self._settle(call, tool, wanted, "failed" if error.undone else "in_doubt")
+            await self._settle(call, tool, wanted, "failed" if failed else "in_doubt")
             return
         action = await self._action(wanted.id)
         if action is not None:
