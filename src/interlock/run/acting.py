@@ -24,7 +24,7 @@ from interlock.run.foreign import UnansweredError
 from interlock.run.installation import Installation
 from interlock.run.outcome import Outcomes
 from interlock.run.post import asked
-from interlock.run.recorder import Recorder
+from interlock.run.recorder import Lost, Recorder
 from interlock.run.run import CallState
 from interlock.run.timer import timer_row
 from interlock.scope.label import Labels, listed
@@ -156,7 +156,11 @@ class Acting:
             "attempt": attempt,
             "deadline": clock.now() + run.time_left(tool.timeout_ms),
         }
-        guards = [Row("owner_is", (run.task, run.epoch), "not_owner")]
+        # The claim may stand alone: after a wait no step of the run goes along whose fence would refuse it.
+        guards = [
+            Row("lease_is_held", (run.id, run.fence), "lease_lost"),
+            Row("owner_is", (run.task, run.epoch), "not_owner"),
+        ]
         if before is not None:
             guards.append(Row("action_stands", (wanted.id, before.state, before.attempt), "duplicate_action"))
         outcome = await self._recorder.flush(
@@ -165,6 +169,8 @@ class Acting:
             contents=(wanted.arguments.row, key.row),
         )
         if isinstance(outcome, Refused):
+            if outcome.constraint == "lease_lost":
+                raise Lost(run.id)
             if outcome.constraint == "not_owner":
                 self._outcomes.fail(call, Text("message.not_owner"))
                 return True
