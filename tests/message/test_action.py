@@ -1,10 +1,13 @@
 """The action ledger in runs: what was done is not done again, what nobody knows is for people, what differs is a
 conflict."""
 
+import asyncio
+
 import pytest
 
-from interlock.connector.tool import NotDone
+from interlock.connector.tool import NotDone, ToolCall, tool
 from interlock.run.human_queue import HumanQueue
+from interlock.testing.clock import MovableClock
 from tests.message.scene import agent, bodies, prompt_of, queue_items, to
 from tests.run.scene import (
     Calls,
@@ -172,8 +175,6 @@ def test_an_action_in_doubt_that_nobody_settles_stays_in_doubt_and_is_told(tmp_p
 @pytest.mark.rule("AC-2")
 def test_a_tool_that_takes_the_key_is_called_again_with_the_same_one(tmp_path):
     async def story():
-        from interlock.connector.tool import ToolCall, tool
-
         clock, keys = JumpingClock(), []
 
         @tool(effect="write", parameters=SCHEMA, steers=["order", "amount"], labels=(), takes_key=True,
@@ -242,6 +243,90 @@ def test_a_key_without_the_task_is_one_for_its_company_alone(tmp_path):
             assert calls.of("refund") == 1, "two root tasks, one order"
             await go_through(runtime, to("a", scope="globex/desk")[0], "go")
             assert calls.of("refund") == 2, "the order 7 of another company"
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("AC-2")
+def test_what_a_tool_says_of_one_attempt_settles_no_earlier_one(tmp_path):
+    async def story():
+        calls = Calls()
+        said = iter([OSError("it went out, and the line broke"), NotDone("no connection"), None])
+
+        def unsteady(**_):
+            if (error := next(said)) is not None:
+                raise error
+            return {"receipt": "r-5"}
+
+        @tool(effect="write", parameters=SCHEMA, steers=["order", "amount"], labels=(), takes_key=True,
+              key="{task_id}:refund:{order}", name="refund")  # fmt: skip
+        async def taking(call: ToolCall, order: int, amount: float, reason: str = "") -> dict:
+            calls.append({"tool": "refund"})
+            return unsteady()
+
+        script = {at("a"): [refund(), refund(), refund(), {"finish": "done"}]}
+        async with world(tmp_path, script, [agent("a", tools=("refund",))], tools=[taking]) as runtime:
+            state = await go_through(runtime, at("a"), "go")
+            assert (state.status, calls.of("refund")) == ("finished", 3)
+            assert await acted(runtime, state.task) == ["in_doubt", "in_doubt", "done"]
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("RN-5", "AC-1", "WK-2")
+@pytest.mark.fault("F2")
+def test_who_lost_the_lease_while_another_was_at_it_does_not_begin(tmp_path):
+    async def story():
+        clock, entered, gate, calls = MovableClock(), asyncio.Event(), asyncio.Event(), []
+
+        @tool(effect="write", parameters=SCHEMA, steers=["order", "amount"], labels=(), key="refund:{order}",
+              name="refund")  # fmt: skip
+        async def slow(call: ToolCall, order: int, amount: float, reason: str = "") -> dict:
+            calls.append(call.agent)
+            if len(calls) == 1:
+                entered.set()
+                await gate.wait()
+                raise NotDone("not today")
+            return {"receipt": "r-6"}
+
+        script = {"*": [refund(), {"finish": "done"}]}
+        specs = [agent("a", tools=("refund",)), agent("b", tools=("refund",))]
+        settings = {"tools": [slow], "clock": clock, "action_wait_ms": 3_600_000}
+        async with (
+            world(tmp_path, script, specs, **settings) as runtime,
+            world(tmp_path, script, [], **settings) as other,
+            runtime.worker() as first,
+            other.worker() as second,
+        ):
+            query = other.installation.ledger.query
+
+            async def read_early(name, *values):
+                found = await query(name, *values)
+                if name == "action_by_id":
+                    await entered.wait()
+                return found
+
+            other.installation.ledger.query = read_early
+            waiting = await other.open_run(at("b"), "maria", "go", worker=second)
+            await runtime.open_run(at("a"), "maria", "go", worker=first)
+            await clock.someone_sleeps()
+            clock.move(31)
+            await runtime.installation.ledger.renew(first.name, 30_000)
+            assert [item.run for item in await runtime.installation.ledger.claim("third", 9, 30_000)] == [
+                waiting
+            ]
+            gate.set()
+            await first.idle()
+            while second._tasks:
+                clock.move(0.05)
+                await asyncio.sleep(0)
+            assert calls == [at("a")], "b's first worker had lost the run"
+            clock.move(31)
+            await first.drain()
+            assert calls == [at("a"), at("b")]
+            assert (await runtime.run(waiting)).status == "finished"
             assert await sound(runtime)
 
     play(story())

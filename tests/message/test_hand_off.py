@@ -13,10 +13,12 @@ from tests.run.scene import (
     at,
     drain,
     go_through,
+    killing,
     play,
     runs_of,
     tool_giving,
     trail,
+    work_until_killed,
 )
 from tests.world import sound, world
 
@@ -320,5 +322,34 @@ def test_verify_names_a_hand_off_or_a_question_that_nothing_would_ever_end(tmp_p
                 runtime._ledger._db.execute("DELETE FROM timer")
                 found = [(item.problem, item.stream) async for item in runtime.verify()]
                 assert found == [("no_timer", (await runtime.run(name)).root_task)]
+
+    play(story())
+
+
+@pytest.mark.rule("MS-7", "RN-4")
+@pytest.mark.fault("F22")
+def test_who_acknowledged_in_time_and_handed_on_is_not_late_when_resumed(tmp_path):
+    async def story():
+        clock, calls = JumpingClock(), Calls()
+        script = {
+            at("a"): [handing("b")],
+            at("b"): [{"calls": [handing("c"), {"call": "look"}]}, {"finish": "handed on, with what I saw"}],
+            at("c"): [{"finish": "done"}],
+        }
+        specs = [agent("a", hands=["b"]), agent("b", hands=["c"], tools=("look",)), agent("c")]
+        settings = {"tools": [tool_giving(calls, "look", 5)], "clock": clock, "acknowledge_ms": 60_000}
+        async with world(tmp_path, script, specs, **settings) as runtime:
+            name = await runtime.open_run(at("a"), "maria", "go")
+            killing(runtime, lambda point: point == "hand_off.after_send", 2)
+            assert await work_until_killed(runtime)
+        clock.move(31)
+        async with world(tmp_path, script, [], **settings) as runtime:
+            await drain(runtime)
+            b = await runtime.run((await runs_of(runtime, at("b")))[0])
+            assert (b.status, b.reason) == ("finished", None), "its acknowledgement was not late"
+            assert calls.of("look") == 1
+            task = (await runtime.run(name)).task
+            assert await owner(runtime, task) == (at("c"), 3, None, "finished")
+            assert await sound(runtime)
 
     play(story())

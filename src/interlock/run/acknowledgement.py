@@ -16,7 +16,7 @@ async def acknowledged(installation: Installation, run: Run) -> Text | None:
     Gives why the run must not begin, or None: it may. The database decides between this and the time limit.
     """
     message = run.message
-    if message.get("type") != "hand_off":
+    if message.get("type") != "hand_off" or run.begun:
         return None
     task = await _task(installation, run)
     if task.pending == message["id"]:

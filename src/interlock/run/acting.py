@@ -24,7 +24,7 @@ from interlock.run.foreign import UnansweredError
 from interlock.run.installation import Installation
 from interlock.run.outcome import Outcomes
 from interlock.run.post import asked
-from interlock.run.recorder import Recorder
+from interlock.run.recorder import Lost, Recorder
 from interlock.run.run import CallState
 from interlock.run.timer import timer_row
 from interlock.scope.label import Labels, listed
@@ -156,7 +156,11 @@ class Acting:
             "attempt": attempt,
             "deadline": clock.now() + run.time_left(tool.timeout_ms),
         }
-        guards = [Row("owner_is", (run.task, run.epoch), "not_owner")]
+        # The claim may stand alone: after a wait no step of the run goes along whose fence would refuse it.
+        guards = [
+            Row("lease_is_held", (run.id, run.fence), "lease_lost"),
+            Row("owner_is", (run.task, run.epoch), "not_owner"),
+        ]
         if before is not None:
             guards.append(Row("action_stands", (wanted.id, before.state, before.attempt), "duplicate_action"))
         outcome = await self._recorder.flush(
@@ -165,28 +169,37 @@ class Acting:
             contents=(wanted.arguments.row, key.row),
         )
         if isinstance(outcome, Refused):
+            if outcome.constraint == "lease_lost":
+                raise Lost(run.id)
             if outcome.constraint == "not_owner":
                 self._outcomes.fail(call, Text("message.not_owner"))
                 return True
             return False
-        await self._do(call, tool, wanted, make)
+        unsettled = before is not None and before.state != "failed"
+        await self._do(call, tool, wanted, make, unsettled)
         return True
 
-    async def _do(self, call: CallState, tool: Tool, wanted: Wanted, make: Make) -> None:
+    async def _do(self, call: CallState, tool: Tool, wanted: Wanted, make: Make, unsettled: bool) -> None:
         try:
             result = await make(wanted.key if tool.takes_key else "")
         except UnansweredError as error:
-            await self._unanswered(call, tool, wanted, error)
+            await self._unanswered(call, tool, wanted, error, unsettled)
             return
         kept = await self._outcomes.take(call, tool, result)
         labels = tool.labels_of(result) if kept is not None else frozenset()
         await self._settle(call, tool, wanted, "done", kept, labels)
 
-    async def _unanswered(self, call: CallState, tool: Tool, wanted: Wanted, error: UnansweredError) -> None:
-        """The call ended without an answer: unless the tool says so, it is not known whether it had its effect."""
+    async def _unanswered(
+        self, call: CallState, tool: Tool, wanted: Wanted, error: UnansweredError, unsettled: bool
+    ) -> None:
+        """The call ended without an answer: unless the tool says so, it is not known whether it had its effect.
+
+        What a tool says of this call it does not say of an earlier attempt that nobody settled: that stays in doubt.
+        """
         if error.undone or tool.takes_key:
+            failed = error.undone and not unsettled
             self._outcomes.fail_saying(call, tool, error.reason, error.said)
-            await self._settle(call, tool, wanted, "failed" if error.undone else "in_doubt")
+            await self._settle(call, tool, wanted, "failed" if failed else "in_doubt")
             return
         action = await self._action(wanted.id)
         if action is not None:

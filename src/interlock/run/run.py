@@ -111,6 +111,11 @@ class Run:
         claim of a run that waited is a step of its own, and much may have been said to it by then."""
         return self.fence == self.head.seq == 1
 
+    @property
+    def begun(self) -> bool:
+        """Whether the body has asked its model or made a call: whatever had to come before has come."""
+        return bool(self.answers or self.attempts or self.calls)
+
     def time_left(self, longest: int) -> int:
         """Give how long, in milliseconds, a call may take that may take `longest`, within the run's wall time
         and within what it has drawn from the scopes that limit theirs; at least 1."""

@@ -237,6 +237,10 @@ UPDATE lease SET worker = ?, fence = ?, until = ? WHERE run = ?;
 -- name: renew_leases
 UPDATE lease SET until = ? WHERE worker = ?;
 
+-- name: lease_is_held
+-- A guard: somebody still holds a run, by the claim it was taken with.
+UPDATE lease SET until = until WHERE run = ? AND fence = ? AND worker IS NOT NULL;
+
 -- name: release_lease
 UPDATE lease SET worker = NULL, until = 0 WHERE run = ? AND fence = ?;
 
