@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock", "made_at", "new_id"]
+__all__ = ["Clock", "SystemClock", "new_id"]
 
 
 class Clock(Protocol):
@@ -62,8 +62,3 @@ def new_id(kind: str, clock: Clock) -> str:
     tail = int.from_bytes(clock.random_bytes(8)) & ((1 << 62) - 1)
     number = ((stamp >> 12) << 80) | (7 << 76) | ((stamp & 0xFFF) << 64) | (2 << 62) | tail
     return f"{kind}_{number:032x}"
-
-
-def made_at(name: str) -> int:
-    """Give when an identifier of `new_id` was made, in milliseconds since the Unix epoch."""
-    return int(name.rpartition("_")[2], 16) >> 80

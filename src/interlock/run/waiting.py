@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from interlock import canonical
-from interlock.clock import made_at
 from interlock.errors import InterlockError
 from interlock.message.task import Task
 from interlock.run.action import actions_of
@@ -80,12 +79,22 @@ class Waiting:
 
     async def _questions(self) -> list[Item]:
         found, after = [], ""
+        times: dict[str, dict[str, int]] = {}
         while rows := await self._ledger.query("questions_waiting", after, PAGE):
             after = rows[-1][0]
-            found += [await self._question_item(row) for row in rows]
+            for row in rows:
+                if row[1] not in times:
+                    times[row[1]] = await self._asked_at(row[1])
+                found.append(await self._question_item(row, times[row[1]]))
         return found
 
-    async def _question_item(self, row: tuple[Any, ...]) -> Item:
+    async def _asked_at(self, root: str) -> dict[str, int]:
+        """Give when each question of a root task was asked. Its id does not tell: ids rise though a clock is set
+        back."""
+        steps = await self._steps(root)
+        return {step.body["question"]: step.at for step in steps if step.kind == "question.asked"}
+
+    async def _question_item(self, row: tuple[Any, ...], asked_at: dict[str, int]) -> Item:
         name, root, task, run, _, kind, scope, form, due_at, outcome, by, _ = row
         found = await self._ledger.query("run_by_id", run)
         return Item(
@@ -95,7 +104,7 @@ class Waiting:
             root,
             task,
             run,
-            made_at(name),
+            asked_at.get(name, 0),
             due_at,
             agent=found[0][1] if found else "",
             outcome=outcome or "",
@@ -212,7 +221,8 @@ class Waiting:
             raise InterlockError("queue.ambiguous", value=start)
         name = found[0]
         if name.startswith("question_"):
-            return await self._question_item((await self._ledger.query("question_by_id", name))[0])
+            row = (await self._ledger.query("question_by_id", name))[0]
+            return await self._question_item(row, await self._asked_at(row[1]))
         if name.startswith("message_"):
             return next(item for item in await self._dead_letters() if item.id == name)
         return await self._task_item(await self._task(name))
