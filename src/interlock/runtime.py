@@ -142,10 +142,11 @@ class Runtime:
         author: str,
         readable: Collection[Scope] = (INSTALLATION,),
         language: str = "en",
+        check: bool = False,
     ) -> list[Publication]:
-        """Publish specs that belong together; see `interlock.run.publishing.publish`."""
+        """Publish specs that belong together, or only check them; see `interlock.run.publishing.publish`."""
         checked_person(author)
-        return await publish(self.installation, specs, author, readable, language)
+        return await publish(self.installation, specs, author, readable, language, check)
 
     # Runs
 

@@ -7,6 +7,7 @@ from interlock.catalogue import LANGUAGES, say
 from interlock.message.channel import as_mermaid, channels_declared, channels_used, saving
 from interlock.run.exchange import read_exchange
 from interlock.run.publishing import wiring_of
+from interlock.scope.scope import Scope
 from tests.message.scene import agent, handing, to
 from tests.run.scene import at, go_through, play, spec_of
 from tests.world import world
@@ -46,6 +47,10 @@ def test_events_and_hand_offs_are_channels_too():
         (at("a"), at("b"), {"event": 1}),
         (at("a"), at("c"), {"hand_off": 1}),
     ]
+    narrow = spec_of(
+        "a", emits=[Emission("done", "work", ("report",), (Scope("acme/finance"),))], sends_to=to("a")
+    )
+    assert channels_declared([narrow, spec_of("b", starts_on=["done"])]) == [], "nobody has one to themselves"
 
 
 @pytest.mark.rule("MS-10")
@@ -74,10 +79,8 @@ def test_publishing_tells_what_one_more_agent_costs_and_warns_of_recipients(tmp_
             more = agent("d", sends=["b", "missing", "e"], hands=["b"], instructions="word " * 400)
             published = await runtime.publish(more, "maria")
             cost = {text["id"]: text["with"] for text in published.cost}
-            assert cost["channel.cost_channels"]["count"] == 3
-            assert sorted(cost["channel.cost_channels"]["whom"]) == [at("b"), at("e"), at("missing")], (
-                "a has its channel already"
-            )
+            assert cost["channel.cost_channels"]["count"] == 4
+            assert cost["channel.cost_channels"]["whom"] == sorted([at("a"), at("b"), at("e"), at("missing")])
             assert cost["channel.cost_tokens"]["prompt"] >= 500
             assert cost["channel.cost_tokens"]["tools"] > 100
             assert cost["channel.cost_hand_offs"] == {"into": 1, "out": 1}

@@ -55,6 +55,9 @@ def test_what_is_stated_is_not_added_again() -> None:
         ("We found the prices of the rivals.", 2),
         ("A usina emprega 142 pessoas, ou 180.", 1),
         ("The prices of the suppliers were not found.", 1),
+        ("The prices of the suppliers are missing.", 1),
+        ("Faltam os prices of the suppliers.", 1),
+        ("The prices of the suppliers are in the second table.", 2),
         ("", 2),
     ],
 )
@@ -78,3 +81,15 @@ def test_an_added_line_stays_one_line_and_the_text_is_kept_whole() -> None:
     completed = complete_text(written, merge([contribution("a", undone=(undone,))]))
     assert completed.text.startswith(written)
     assert completed.added == ("- a - b, asked of a: c d",)
+
+
+@pytest.mark.rule("RS-3")
+@pytest.mark.parametrize("language", ["en", "pt-BR"])
+def test_completing_twice_adds_nothing(language: str) -> None:
+    undone = tuple(Undone(f"the check of part {number}", "no time") for number in range(4))
+    found = merge(
+        [contribution("a", finding(LESS, "x"), undone=undone), contribution("b", finding(MORE, "y"))]
+    )
+    once = complete_text("Done.", found, language)
+    assert len(once.added) == 5
+    assert complete_text(once.text, found, language).added == ()

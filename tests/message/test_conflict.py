@@ -6,6 +6,7 @@ from itertools import permutations
 import pytest
 
 from interlock.catalogue import say
+from interlock.message.conflict import find_conflicts
 from interlock.message.merge import merge
 from tests.message.reports import contribution, finding, merged
 
@@ -52,6 +53,7 @@ def test_a_difference_in_a_value_is_a_conflict(first: str, second: str, kind: st
         ("The station has no fewer than 5 pumps.", "The station has 6 pumps."),
         ("Half of the water is lost.", "50% of the water is lost."),
         ("O prazo é de três anos.", "The term is 36 months."),
+        ("The owner is not Veltrona.", "The owner is Hidrosul."),
     ],
 )
 def test_rounding_rewording_and_coarser_values_are_none(first: str, second: str) -> None:
@@ -100,6 +102,15 @@ def test_one_conflict_has_as_many_sides_as_there_are_values() -> None:
     found = [merged(*order).conflicts for order in permutations(texts)]
     assert all(len(conflicts) == 1 and len(conflicts[0].sides) == 3 for conflicts in found)
     assert len({conflicts[0].key for conflicts in found}) == 1
+
+
+@pytest.mark.rule("RS-2")
+def test_the_order_of_joined_findings_changes_no_conflict() -> None:
+    staff = [f"The plant employs {number} people." for number in (142, 180)]
+    joined = merged(*staff, "The plant cost US$ 248 million.", "The plant cost R$ 1.51 billion.").findings
+    found = find_conflicts(joined)
+    assert found[0] and found[1]
+    assert all(find_conflicts(order) == found for order in permutations(joined))
 
 
 @pytest.mark.rule("RS-2")

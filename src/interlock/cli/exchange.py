@@ -195,13 +195,15 @@ def _foreign(entry: Entry) -> tuple[Part, ...]:
 
 
 def _width() -> int | None:
-    """Give where lines are wrapped: at a terminal's edge. What goes to a file or a pipe keeps its lines whole."""
+    """Give where lines are wrapped: at a terminal's edge, where it has one. What goes to a file or a pipe keeps its
+    lines whole."""
     if not sys.stdout.isatty():
         return None
     try:
-        return max(NARROW, os.get_terminal_size(sys.stdout.fileno()).columns)
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
     except OSError:
         return None
+    return max(NARROW, columns) if columns else None
 
 
 def _wrapped(line: str, under: str, width: int) -> str:

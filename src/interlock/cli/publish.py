@@ -35,23 +35,23 @@ def publish(
     *files: Annotated[Path, Parameter(help="cli.publish.files")],
     author: Annotated[str | None, Parameter(help="cli.publish.author")] = None,
     reader: Annotated[list[Scope] | None, Parameter(help="cli.publish.reader", negative="")] = None,
+    check: Annotated[bool, Parameter(help="cli.publish.check", negative="")] = False,
     options: Options = Options(),  # noqa: B008  frozen
 ) -> int:
     """Publish specs; those of the folder `agents` when no file is named."""
-    return perform(
-        _publish(files, account() if author is None else author, reader or [INSTALLATION], options)
-    )
+    by = account() if author is None else author
+    return perform(_publish(files, by, reader or [INSTALLATION], check, options))
 
 
 async def _publish(
-    files: tuple[Path, ...], author: str, readable: Collection[Scope], options: Options
+    files: tuple[Path, ...], author: str, readable: Collection[Scope], check: bool, options: Options
 ) -> int:
     terminal = options.terminal
     async with await options.runtime() as runtime:
         chosen = [found for file in files or [runtime.folder / "agents"] for found in _files_in(file)]
         if not chosen:
             raise InterlockError("cli.publish.nothing", folder=str(runtime.folder / "agents"))
-        found = await publish_files(runtime, chosen, author, terminal, readable)
+        found = await publish_files(runtime, chosen, author, terminal, readable, check)
         terminal.data([_form(item, terminal) for item in found])
     return DONE
 
@@ -67,9 +67,10 @@ async def publish_files(
     author: str,
     terminal: Terminal,
     readable: Collection[Scope] = (INSTALLATION,),
+    check: bool = False,
 ) -> list[Publication]:
     """Read all files and publish them together; nothing is published when one of them cannot be, and the
-    mistakes of all are told."""
+    mistakes of all are told. With `check` nothing is published at all."""
     limit = runtime.installation.settings.sizes.spec
     sources: dict[Spec, _Source] = {}
     mistakes: list[InterlockError] = []
@@ -82,7 +83,9 @@ async def publish_files(
     published: list[Publication] = []
     try:
         if not mistakes:
-            published = await runtime.publish_together(list(sources), author, readable, terminal.language)
+            published = await runtime.publish_together(
+                list(sources), author, readable, terminal.language, check
+            )
     except NotPublishedError as error:
         mistakes += [sources[spec].placed(mistake) for spec, mistake in error.mistakes]
     except InterlockError as error:
@@ -90,7 +93,7 @@ async def publish_files(
     if mistakes:
         raise mistakes[0] if len(mistakes) == 1 else SeveralError("publish.several", mistakes)
     for item in published:
-        show_publication(item, terminal)
+        show_publication(item, terminal, check)
     return published
 
 
@@ -135,9 +138,10 @@ class PlacedError(InterlockError):
         return f"{self.where}: {super().what(language)}"
 
 
-def show_publication(item: Publication, terminal: Terminal) -> None:
-    """Write what publishing came to, for a person."""
-    message = "cli.publish.new" if item.new else "cli.publish.same"
+def show_publication(item: Publication, terminal: Terminal, check: bool = False) -> None:
+    """Write what publishing came to, or with `check` would come to, for a person."""
+    new = "cli.publish.would" if check else "cli.publish.new"
+    message = new if item.new else "cli.publish.same"
     terminal.tell(message, agent=item.agent, version=item.version)
     for warning in item.warnings:
         terminal.line(f"  ! {terminal.say(warning)}")

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Literal, TypeVar
 
 from interlock.catalogue import Text
-from interlock.message.pair import KNOWN_PLACE, Pair, doubt, likeness, near, paired
+from interlock.message.pair import KNOWN_PLACE, Pair, doubt, matches, paired
 from interlock.message.result import Finding
 from interlock.message.statement.name import Name, same_name
 from interlock.message.statement.overlay import KNOWN, Weights, alike
@@ -30,6 +30,8 @@ SURE = 0.44
 DENIED = 0.6
 DENIED_KNOWN = 0.45
 """The same for a negation, which any two sentences may have or not; and where they are known to be about one thing."""
+NAMES = 6
+"""How many names of one sentence are compared, so that a list of a hundred does not cost ten thousand comparisons."""
 NAMED = 0.6
 """The same for names."""
 FRAME = 0.55
@@ -86,7 +88,10 @@ def compare(
     keyed = bool(first.attribute and second.attribute) and same_key(first, second)
     if keyed and first.value and second.value:
         return _by_value(first, second, rates or {})
-    pair = paired(_statement(first), _statement(second), weights, rates or {}, known or keyed)
+    one, two = _statement(first), _statement(second)
+    if not _may_differ(one, two):
+        return Comparison("unrelated")
+    pair = paired(one, two, weights, rates or {}, known or keyed)
     checks = (_negated, _measured, _dated, _named)
     found = [outcome for check in checks if (outcome := check(pair)) is not None]
     if any(item is OTHER_TIME for item in found):
@@ -95,6 +100,16 @@ def compare(
         item for outcome in ("conflict", "agree", "unrelated") for item in found if item.outcome == outcome
     ]
     return ranked[0] if ranked else Comparison("unrelated")
+
+
+def _may_differ(one: Statement, two: Statement) -> bool:
+    """Tell whether there is anything to compare, before the work of laying the two over each other."""
+    if bool(one.negations) != bool(two.negations) or (one.periods and two.periods):
+        return True
+    measures = {item.dimension.partition(":")[0] for item in one.quantities}
+    if any(item.dimension.partition(":")[0] in measures for item in two.quantities):
+        return True
+    return bool((one.ranks and two.ranks) or (one.names and two.names))
 
 
 def same_key(first: Finding, second: Finding) -> bool:
@@ -168,12 +183,12 @@ def _statement(finding: Finding) -> Statement:
 def _measured(pair: Pair) -> Comparison | None:
     scored: list[tuple[float, bool, Quantity, Quantity]] = []
     apart: Comparison | None = None
-    several = max(len(pair.one.quantities), len(pair.two.quantities)) > 1
-    for mine, other in product(pair.one.quantities, pair.two.quantities):
+    for match in matches(pair, pair.one.quantities, pair.two.quantities):
+        mine, other = match.first, match.second
         if not comparable(mine, other, pair.rates):
             apart = apart or _incomparable(mine, other, (mine.text, other.text))
             continue
-        score = likeness(pair, mine, other, several) - doubt(pair, mine, other)
+        score = match.likeness - doubt(pair, mine, other)
         scored.append((score, agrees(mine, other, pair.rates), mine, other))
     best = _best("quantity", scored) or _ranked(pair)
     if best is not None and best.outcome == "conflict" and _times_differ(pair.one, pair.two):
@@ -217,11 +232,10 @@ def _times_differ(one: Statement, two: Statement) -> bool:
 
 def _dated(pair: Pair) -> Comparison | None:
     scored: list[tuple[float, bool, Period, Period]] = []
-    several = max(len(pair.one.periods), len(pair.two.periods)) > 1
-    for mine, other in product(pair.one.periods, pair.two.periods):
-        first = _end_meant(mine, near(pair.two, other.start, other.end)) if not other.span else mine
-        second = _end_meant(other, near(pair.one, mine.start, mine.end)) if not mine.span else other
-        score = likeness(pair, mine, other, several)
+    for match in matches(pair, pair.one.periods, pair.two.periods):
+        mine, other, score = match.first, match.second, match.likeness
+        first = mine if other.span else _end_meant(mine, match.near_second)
+        second = other if mine.span else _end_meant(other, match.near_first)
         if pair.known and (first is not mine or second is not other):
             score = max(score, KNOWN_PLACE)
         scored.append((score, agree_in_time(first, second), mine, other))
@@ -295,7 +309,7 @@ def _beside(statement: Statement, name: Name) -> tuple[list[str], list[str]]:
 def _unmatched(one: Statement, two: Statement) -> list[Name]:
     """Give the names of one statement of which the other one says nothing."""
     others = {word.plain for word in words_of(two.text)}
-    return [
+    unmatched = [
         name
         for name in one.names
         if not any(same_name(name, other) for other in two.names)
@@ -303,6 +317,7 @@ def _unmatched(one: Statement, two: Statement) -> list[Name]:
         and not set(name.parts) <= others
         and not (name.opens and len(name.parts) == 1 and stem_of(name.parts[0]) in KNOWN)
     ]
+    return unmatched[:NAMES]
 
 
 def _without(statement: Statement, name: Name) -> list[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from interlock.catalogue import Text, say
+from interlock.catalogue import LANGUAGES, Text, say
 from interlock.message.conflict import Conflict, Side
 from interlock.message.merge import Gap, Merged
 from interlock.message.statement.overlay import EVEN, alike, overlay
@@ -14,6 +14,11 @@ from interlock.message.statement.word import plain
 __all__ = ["Completed", "complete_text"]
 
 SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+MISSING = re.compile(
+    r"\b(?:missing|unknown|unavailable|pending|undone|unresolved|omitted|left out|remains? open|falta\w*|ausente|"
+    r"desconhecid[oa]s?|indisponive(?:l|is)|pendentes?|em aberto|omitid[oa]s?)\b"
+)
+"""What says of something that it is not there, without a negation."""
 STATED = 0.75
 """How much of the words of a gap one sentence or two that follow each other must have."""
 
@@ -36,7 +41,7 @@ def complete_text(written: str, merged: Merged, language: str = "en") -> Complet
     """
     passages = list(_passages(written))
     conflicts = [conflict for conflict in merged.open_conflicts if not _states_conflict(passages, conflict)]
-    gaps = [gap for gap in merged.gaps if not _states_gap(passages, gap)]
+    gaps = [gap for gap in merged.gaps if not (_added_before(written, gap) or _states_gap(passages, gap))]
     lines = [*_listed("conflict", map(_conflict_line, conflicts), language)]
     lines += _listed("gap", map(_gap_line, gaps), language)
     text = "\n\n".join([written.rstrip(), "\n".join(lines)]) if lines else written
@@ -55,6 +60,11 @@ def _conflict_line(conflict: Conflict) -> Text:
 
 def _gap_line(gap: Gap) -> Text:
     return Text("completion.gap", what=gap.what.rstrip("."), origin=gap.origin, why=gap.why)
+
+
+def _added_before(written: str, gap: Gap) -> bool:
+    """Tell whether the text has the very line that would be added, so that completing it again adds nothing."""
+    return any(" ".join(say(_gap_line(gap), language).split()) in written for language in LANGUAGES)
 
 
 def _passages(text: str) -> Iterator[Statement]:
@@ -92,11 +102,13 @@ def _bare(text: str) -> str:
 
 
 def _states_gap(passages: list[Statement], gap: Gap) -> bool:
+    """Tell whether a passage names what was not done and says that something was not, or is missing."""
     wanted = [word.stem for word in read_statement(gap.what).frame]
+    named = _bare(gap.what)
     for passage in passages:
-        if _bare(gap.what) and f" {_bare(gap.what)} " in f" {_bare(passage.text)} ":
-            return True
+        if not passage.negations and not MISSING.search(plain(passage.text)):
+            continue
         found = overlay(wanted, [word.stem for word in passage.frame], EVEN).first
-        if wanted and found >= STATED and passage.negations:
+        if (named and f" {named} " in f" {_bare(passage.text)} ") or (wanted and found >= STATED):
             return True
     return False

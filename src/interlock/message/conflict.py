@@ -122,7 +122,7 @@ def find_conflicts(
     """Find the conflicts among findings that were joined, and what could not be compared.
 
     `rates` gives by currency code what one unit is worth in a common currency. The order of the findings does not
-    matter. The work grows with the square of their number: some 5 s for 250 findings of one topic.
+    matter. The work grows with the square of their number: some 3 s for 250 findings of one topic.
     """
     findings = sorted(findings, key=_order)
     weights = Weights(read_statement(joined.text) for joined in findings)

@@ -66,14 +66,15 @@ def _is_known(other: Address, spec: Spec, readable: Collection[Scope]) -> bool:
 
 
 def _partners(address: Address, wiring: Wiring) -> set[Address]:
-    """Give with whom an agent has a channel, in either direction."""
+    """Give with whom an agent has a channel, in either direction; with nobody as long as it is not published."""
     agent = wiring.agents.get(address)
+    if agent is None:
+        return set()
     found = {
         other.address for other in wiring.agents.values() if address in (*other.sends_to, *other.hands_to)
     }
-    if agent is not None:
-        found.update(other for other, _ in declared_by(agent, wiring))
-        found.update(_heard(agent, wiring))
+    found.update(other for other, _ in declared_by(agent, wiring))
+    found.update(_heard(agent, wiring))
     return found - {address}
 
 

@@ -4,11 +4,11 @@ They are laid over each other as whole sentences first, then by what stands near
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from interlock.message.statement.overlay import Overlay, Weights, alike, overlay, stems_of
 from interlock.message.statement.period import Period
@@ -16,7 +16,7 @@ from interlock.message.statement.quantity import Quantity
 from interlock.message.statement.statement import Statement
 from interlock.message.statement.word import stem_of
 
-__all__ = ["KNOWN_PLACE", "Pair", "doubt", "likeness", "near", "paired"]
+__all__ = ["KNOWN_PLACE", "Match", "Pair", "doubt", "matches", "paired"]
 
 Value = TypeVar("Value", Quantity, Period)
 
@@ -72,8 +72,31 @@ def paired(
     return Pair(one, two, whole, weights, rates, known, foreign)
 
 
-def near(statement: Statement, start: int, end: int) -> list[str]:
-    """Give the stems near a value, up to the values beside it: what lies beyond them is of those."""
+@dataclass(frozen=True, slots=True)
+class Match(Generic[Value]):
+    """A value of each statement, what stands near each value, and how surely the two are of one thing."""
+
+    first: Value
+    second: Value
+    near_first: Sequence[str]
+    near_second: Sequence[str]
+    likeness: float
+
+
+def matches(pair: Pair, firsts: Sequence[Value], seconds: Sequence[Value]) -> Iterator[Match[Value]]:
+    """Match each value of the one statement with each of the other."""
+    several = max(len(firsts), len(seconds)) > 1
+    near_seconds = [_near(pair.two, value.start, value.end) for value in seconds]
+    for first in firsts:
+        near_first = _near(pair.one, first.start, first.end)
+        for second, near_second in zip(seconds, near_seconds, strict=True):
+            beside = pair.overlay(near_first, near_second)
+            score = _likeness(pair, first, second, beside, several)
+            yield Match(first, second, near_first, near_second, score)
+
+
+def _near(statement: Statement, start: int, end: int) -> list[str]:
+    """Give the stems near a value, up to the quantities beside it: what lies beyond them is of those."""
     left = max((item.end for item in statement.quantities if item.end <= start), default=0)
     right = min(
         (item.start for item in statement.quantities if item.start >= end), default=len(statement.text)
@@ -85,18 +108,15 @@ def near(statement: Statement, start: int, end: int) -> list[str]:
     return [word.stem for word in (*before, *after)]
 
 
-def likeness(pair: Pair, mine: Value, other: Value, several: bool) -> float:
-    """Give how surely, from 0 to 1, two values are of one thing.
-
-    It is so by the whole sentences, or because the one holds nearly all of the other and what is near fits, or, where
-    a sentence says `several` such things, by what is near alone.
-    """
-    one, two, whole = pair.one, pair.two, pair.whole
-    first, second = near(one, mine.start, mine.end), near(two, other.start, other.end)
-    beside = pair.overlay(first, second)
+def _likeness(pair: Pair, first: Value, second: Value, beside: Overlay, several: bool) -> float:
+    """Give how surely two values are of one thing: by the whole sentences, or because the one holds nearly all of the
+    other and what is near fits, or, where a sentence says `several` such things, by what is near alone."""
+    whole = pair.whole
     held = 0.9 * whole.smaller - 0.3 if beside.smaller >= 0.5 else 0.0
     score = max(whole.even, held, beside.even if several or pair.known else 0.0)
-    if pair.known and any(alike(*words) for words in product(_places(one, mine), _places(two, other))):
+    if pair.known and any(
+        alike(*words) for words in product(_places(pair.one, first), _places(pair.two, second))
+    ):
         return max(score, KNOWN_PLACE)
     return score
 

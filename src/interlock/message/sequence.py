@@ -52,7 +52,7 @@ def sequence_of(entries: Sequence[Entry], say: Say) -> str:
     shown = [entry for entry in entries if not entry.aside]
     names = _parties(shown)
     lines, room = [_line(entry, names, say) for entry in shown], WHOLE
-    while len(diagram := _drawn(lines, names, say, room)) > WHOLE:
+    while len(diagram := _drawn(lines, names, say, room)) > WHOLE and room:
         room //= 2
     return diagram
 

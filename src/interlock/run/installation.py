@@ -77,11 +77,15 @@ class Installation:
         key = (spec.address, version, kind)
         head = self._heads.get(key)
         if head is None:
-            declared = self.tools.declarations
-            offers = [offer_of(declared[name]) for name in spec.tools if name in declared]
-            instructions = instructions_of(spec, kind, self.settings.report_words, self.settings.language)
-            head = self._heads[key] = instructions, (*offers, *map(offer_of, offered_to(spec, kind)))
+            head = self._heads[key] = self.head_of(spec, kind)
         return head
+
+    def head_of(self, spec: Spec, kind: str) -> tuple[str, tuple[ToolOffer, ...]]:
+        """Give what every prompt of a spec begins with, published or not."""
+        declared = self.tools.declarations
+        offers = [offer_of(declared[name]) for name in spec.tools if name in declared]
+        instructions = instructions_of(spec, kind, self.settings.report_words, self.settings.language)
+        return instructions, (*offers, *map(offer_of, offered_to(spec, kind)))
 
     async def current(self, address: Address) -> tuple[int, str]:
         """Give the number of an agent's current version, and its state: `active`, `paused`, `retired` or

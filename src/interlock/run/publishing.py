@@ -93,8 +93,10 @@ async def publish(
     author: str,
     readable: Collection[Scope] = (INSTALLATION,),
     language: str = "en",
+    check: bool = False,
 ) -> list[Publication]:
-    """Publish specs, each judged as all of them will stand together; none is published when one cannot be.
+    """Publish specs, each judged as all of them will stand together; none is published when one cannot be. With `check`
+    all is judged and told, and nothing published (MS-13).
 
     A spec is what its form reads as: one made in Python meets the same checks as one that is written.
 
@@ -116,9 +118,9 @@ async def publish(
     for spec, flow in zip(specs, flows, strict=True):
         loops = find_loops(wiring, spec, readable, settings.loops_named, settings.loop_edges, language)
         told = (*warnings(loops), *flow.warnings, *unknown_recipients(spec, wiring, readable))
-        number, new = await _store(installation, spec, author)
+        number, new = await (_next(installation, spec) if check else _store(installation, spec, author))
         wording = offered_wording(spec, emissions_heard(wiring, spec))
-        cost = _cost(installation, spec, number, wiring, before, readable) if new else ()
+        cost = _cost(installation, spec, wiring, before, readable) if new else ()
         published.append(Publication(spec.address, number, spec.digest, new, told, wording, loops, cost))
     return published
 
@@ -126,13 +128,12 @@ async def publish(
 def _cost(
     installation: Installation,
     spec: Spec,
-    number: int,
     wiring: Wiring,
     before: Wiring,
     readable: Collection[Scope],
 ) -> tuple[Text, ...]:
     kind = "event" if spec.starts_on else "request" if spec.accepts else "person"
-    prompt, offers = installation.prompt_head(spec, number, kind)
+    prompt, offers = installation.head_of(spec, kind)
     tools = [[item.name, item.description, item.parameters] for item in offers]
     limit = installation.settings.chain_limit
     return cost_of_one_more(spec, wiring, before, prompt, tools, readable, limit)
@@ -175,13 +176,19 @@ def _unfit(installation: Installation, spec: Spec) -> Iterator[InterlockError]:
         yield InterlockError("publish.too_large", agent=spec.address, size=size, limit=limit)
 
 
+async def _next(installation: Installation, spec: Spec) -> tuple[int, bool]:
+    """Give the number that a version would have, and whether it would be a new one."""
+    steps = await installation.ledger.query("versions_of_agent", spec.address)
+    same = bool(steps) and steps[-1][1] == spec.digest
+    return (steps[-1][0], False) if same else (len(steps) + 1, True)
+
+
 async def _store(installation: Installation, spec: Spec, author: str) -> tuple[int, bool]:
     """Write the version after the current one; two who publish at once both succeed, one after the other."""
     while True:
-        steps = await installation.ledger.query("versions_of_agent", spec.address)
-        if steps and steps[-1][1] == spec.digest:
-            return steps[-1][0], False
-        number = len(steps) + 1
+        number, new = await _next(installation, spec)
+        if not new:
+            return number, False
         form = spec.as_dict()
         kept = await installation.contents.keep_any(spec.scope.company, canonical.encode(form))
         body: dict[str, Any] = {

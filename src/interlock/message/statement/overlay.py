@@ -109,7 +109,7 @@ def _found(stems: Sequence[str], others: Sequence[str], weights: Weights, foreig
     total = found = 0.0
     for stem in dict.fromkeys(stems):
         weight = weights.of(stem)
-        if any(alike(stem, other) for other in others):
+        if stem in others or any(alike(stem, other) for other in others):
             found += weight
         elif foreign and stem not in KNOWN:
             weight *= FOREIGN

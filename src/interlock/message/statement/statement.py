@@ -23,6 +23,11 @@ ATTRIBUTION = re.compile(
 """Who is said to have said it, which is no part of what is said."""
 
 
+READ = 2000
+"""How many characters of a sentence are read."""
+VALUES, WORDS = 10, 60
+"""How many values of one kind, and words of the frame, are read in a sentence; what has more is a table."""
+
 LABELLED = re.compile(
     r"(?:\b[A-Z]{2,}|\b(?:[Pp]hase|[Ff]ase|[Ss]tage|[Ee]tapa|[Ll]ine|[Ll]inha|[Uu]nit|[Uu]nidade|[Rr]oom|[Ss]ala|[Ss]ection|"
     r"[Vv]ersion|[Vv]ersão|[Ll]ote|[Ll]ot|[Bb]lock|[Bb]loco|[Aa]rticle|[Aa]rtigo|[Pp]age|[Pp]ágina|[Nn]o\.|[Nn]º|#)) ?$"
@@ -59,6 +64,7 @@ class Statement:
 @lru_cache(maxsize=4096)
 def read_statement(text: str) -> Statement:
     """Read what a text says, in English or Portuguese, whichever its small words tell."""
+    text = text[:READ]
     language, words, low = language_in(text), words_of(text), folded(text)
     periods = periods_in(text, low, language)
     outside = [word for word in words if not _within(word.start, word.end, periods)]
@@ -66,7 +72,11 @@ def read_statement(text: str) -> Statement:
         item for item in numerals_in(text, outside, language) if not _within(item.start, item.end, periods)
     ]
     numerals = [item for item in numerals if not _is_label(text, item)]
-    read = [item for item in quantities_in(text, numerals) if not _within(item.start, item.end, periods)]
+    read = [
+        item
+        for item in quantities_in(text, numerals[: 2 * VALUES])
+        if not _within(item.start, item.end, periods)
+    ]
     ranks = [item for item in read if item.dimension == "ordinal"]
     quantities = [item for item in read if item.dimension != "ordinal"]
     negations = negations_in(text, low, words, language == "pt")
@@ -80,10 +90,10 @@ def read_statement(text: str) -> Statement:
     return Statement(
         text,
         language,
-        tuple(sorted(frame, key=lambda word: word.start)),
-        tuple(quantities),
-        tuple(ranks),
-        tuple(periods),
+        tuple(sorted(frame, key=lambda word: word.start)[:WORDS]),
+        tuple(quantities[:VALUES]),
+        tuple(ranks[:VALUES]),
+        tuple(periods[:VALUES]),
         tuple(names),
         tuple(negations),
     )
