@@ -101,7 +101,9 @@ class Invariants:
     def _take(self, stream: str, seq: int, kind: str, body: dict[str, Any], before: dict[str, Any]) -> None:
         self.kinds[kind] += 1
         family, _, what = kind.partition(".")
-        if family == "task" and what != "acted":
+        if kind == "task.acted":
+            self.kinds[f"{kind} {body['outcome']}"] += 1
+        elif family == "task":
             self._take_owner(what, body)
         elif family == "action":
             self._take_action(stream, seq, what, body, before)

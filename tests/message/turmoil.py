@@ -260,7 +260,7 @@ SAYINGS: tuple[Any, ...] = (
     lambda name, number: _to_people(),
     lambda name, number: _pay("pay", number),
     lambda name, number: _act("book", number),
-    lambda name, number: _act("ship", number),
+    lambda name, number: _pay("ship", number),
     lambda name, number: {"calls": [_pay("pay", number), _pay("pay", number + 2)]},
     _delegate,
     lambda name, number: {"calls": [_delegate(name, number), _delegate(AGENTS[number % 3], number + 1)]},
