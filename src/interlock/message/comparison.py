@@ -10,6 +10,7 @@ from itertools import product
 from typing import Literal, TypeVar
 
 from interlock.catalogue import Text
+from interlock.message.opposed import may_oppose, opposed
 from interlock.message.pair import KNOWN_PLACE, Pair, doubt, matches, paired
 from interlock.message.result import Finding
 from interlock.message.statement.name import Name, same_name
@@ -92,7 +93,7 @@ def compare(
     if not _may_differ(one, two):
         return Comparison("unrelated")
     pair = paired(one, two, weights, rates or {}, known or keyed)
-    checks = (_negated, _measured, _dated, _named)
+    checks = (_negated, _measured, _dated, _named, _opposed)
     found = [outcome for check in checks if (outcome := check(pair)) is not None]
     if any(item is OTHER_TIME for item in found):
         return OTHER_TIME
@@ -109,7 +110,7 @@ def _may_differ(one: Statement, two: Statement) -> bool:
     measures = {item.dimension.partition(":")[0] for item in one.quantities}
     if any(item.dimension.partition(":")[0] in measures for item in two.quantities):
         return True
-    return bool((one.ranks and two.ranks) or (one.names and two.names))
+    return bool((one.ranks and two.ranks) or (one.names and two.names)) or may_oppose(one, two)
 
 
 def same_key(first: Finding, second: Finding) -> bool:
@@ -285,6 +286,11 @@ def _named(pair: Pair) -> Comparison | None:
             continue
         best = Comparison("conflict", "name", (mine.text, other.text), score)
     return best
+
+
+def _opposed(pair: Pair) -> Comparison | None:
+    found = None if _times_differ(pair.one, pair.two) else opposed(pair)
+    return Comparison("conflict", "value", (found[0].text, found[1].text), found[2]) if found else None
 
 
 def _slot(one: Statement, mine: Name, two: Statement, other: Name) -> bool:
