@@ -141,8 +141,8 @@ patient patients paciente pacientes
 student students aluno alunos estudante estudantes
 teacher teachers professor professores
 book books livro livros
-film movie filme
-song canção música
+film films movie movies filme filmes
+song songs canção canções música
 server servers servidor servidores
 database banco
 request requests pedido pedidos requisição requisições
@@ -283,6 +283,17 @@ fresh doce
 net líquido líquida
 gross bruto bruta
 direct direto direta
+act acts acted acting actor actors actress appear appears appeared appearance appearances role roles star stars \
+starred starring cast plays played atuou ator atriz atores estrelou estrela estrelado aparece apareceu elenco
+television tv televised televisão
+series sitcom série séries seriado
+airs aired broadcast broadcasts broadcasting premiered transmitido transmitida exibido exibida exibiu
+sing sings sang singer singers vocalist canta cantou cantor cantora vocalista
+write writes wrote written writer writers author authors escreve escreveu escrito escrita escritor escritora autor autora
+marry marries married marriage wife husband spouse casou casado casada casamento esposa marido
+award awards prize prizes prêmio prêmios
+album albums álbum álbuns
+career carreira
 """
 
 
