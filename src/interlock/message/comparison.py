@@ -13,6 +13,7 @@ from interlock.catalogue import Text
 from interlock.message.opposed import may_oppose, opposed
 from interlock.message.pair import KNOWN_PLACE, Pair, doubt, matches, paired
 from interlock.message.result import Finding
+from interlock.message.statement.kind import kinds_of
 from interlock.message.statement.name import Name, same_name
 from interlock.message.statement.overlay import KNOWN, Weights, alike
 from interlock.message.statement.period import Period, agree_in_time
@@ -262,6 +263,7 @@ def _negated(pair: Pair) -> Comparison | None:
     reached = reached or [word.stem for word in negated.frame if word.start < negation.start][-3:]
     reached = [stem for stem in reached if stem not in LIGHT] or reached
     stems = [word.stem for word in other.frame]
+    stems += kinds_of(stems)
     if not reached or not (pair.known or any(alike(reached[0], stem) for stem in stems)):
         return None
     found = pair.overlay(reached, stems).first

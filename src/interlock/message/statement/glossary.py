@@ -136,7 +136,7 @@ ship vessel navio embarcação
 port porto harbour harbor
 school schools escola escolas
 hospital hospitals hospitais
-doctor doctors médico médicos
+doctor doctors physician physicians médico médicos
 patient patients paciente pacientes
 student students aluno alunos estudante estudantes
 teacher teachers professor professores
