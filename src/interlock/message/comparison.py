@@ -27,14 +27,15 @@ Kind = Literal["quantity", "date", "negation", "name", "value"]
 Value = TypeVar("Value", Quantity, Period)
 Outcome = Literal["conflict", "agree", "unrelated"]
 
-SURE = 0.44
-"""How alike two frames must be, from 0 to 1, for the values in them to be of one thing."""
+SURE, SURE_KNOWN = 0.44, 0.3
+"""How alike two frames must be, from 0 to 1, for the values in them to be of one thing; and how alike for quantities
+of sentences that are known to be about one thing."""
 DENIED = 0.6
 DENIED_KNOWN = 0.45
 """The same for a negation, which any two sentences may have or not; and where they are known to be about one thing."""
 NAMES = 6
 """How many names of one sentence are compared, so that a list of a hundred does not cost ten thousand comparisons."""
-NAMED = 0.6
+NAMED, NAMED_KNOWN = 0.6, 0.5
 """The same for names."""
 FRAME = 0.55
 """How much of the shorter frame must be found for amounts in two currencies to be told as not compared."""
@@ -192,7 +193,7 @@ def _measured(pair: Pair) -> Comparison | None:
             continue
         score = match.likeness - doubt(pair, mine, other)
         scored.append((score, agrees(mine, other, pair.rates), mine, other))
-    best = _best("quantity", scored) or _ranked(pair)
+    best = _best("quantity", scored, SURE_KNOWN if pair.known else SURE) or _ranked(pair)
     if best is not None and best.outcome == "conflict" and _times_differ(pair.one, pair.two):
         return OTHER_TIME
     return best or (apart if apart and apart.note and pair.whole.smaller >= FRAME else None)
@@ -209,8 +210,11 @@ def _ranked(pair: Pair) -> Comparison | None:
     return None
 
 
-def _best(kind: Kind, scored: Sequence[tuple[float, bool, Value, Value]]) -> Comparison | None:
-    """Give the conflict that is surest, or the surest agreement if no value is left without one that agrees."""
+def _best(
+    kind: Kind, scored: Sequence[tuple[float, bool, Value, Value]], bar: float = SURE
+) -> Comparison | None:
+    """Give the conflict that is surest, or the surest agreement if no value is left without one that agrees; None if
+    nothing reaches the bar."""
     partner: dict[tuple[int, int], float] = {}
     for score, same, mine, other in scored:
         if same:
@@ -219,7 +223,7 @@ def _best(kind: Kind, scored: Sequence[tuple[float, bool, Value, Value]]) -> Com
     best: Comparison | None = None
     for score, same, mine, other in scored:
         beside = max(partner.get((0, mine.start), 0.0), partner.get((1, other.start), 0.0))
-        if score < SURE or (not same and beside >= score - PARTNER):
+        if score < bar or (not same and beside >= score - PARTNER):
             continue
         if best is None or (not same, score) > (best.outcome == "conflict", best.score):
             best = Comparison("agree" if same else "conflict", kind, (mine.text, other.text), score)
@@ -276,6 +280,7 @@ def _named(pair: Pair) -> Comparison | None:
     one, two = pair.one, pair.two
     if one.negations or two.negations:
         return None
+    bar = NAMED_KNOWN if pair.known else NAMED
     best: Comparison | None = None
     for mine, other in product(_unmatched(one, two), _unmatched(two, one)):
         rest = pair.overlay(_without(one, mine), _without(two, other))
@@ -284,7 +289,7 @@ def _named(pair: Pair) -> Comparison | None:
             score = max(score + 0.2, rest.smaller, NAMED if pair.known else 0.0)
         elif pair.known and not (mine.opens or other.opens):
             score = max(score, rest.smaller)
-        if score < NAMED or (best is not None and score <= best.score):
+        if score < bar or (best is not None and score <= best.score):
             continue
         best = Comparison("conflict", "name", (mine.text, other.text), score)
     return best
