@@ -25,7 +25,9 @@ COUNTED_APART = 0.1
 PEOPLE = stem_of("people")
 """What may stand for employees, inhabitants or any others who are counted."""
 OTHER_SENSE, FAR_APART = 0.17, 0.15
-"""The same where only one speaks of a limit, a plan or a peak; and where one is more than twenty times the other."""
+"""The same where only one speaks of a limit, a plan or a peak; and where one is many times the other."""
+FAR = 20, 400
+"""How many times so; each that is passed counts again."""
 OTHER_RANK = 0.5
 """The same where one is of the first and the other of the second of a kind."""
 SENSES = tuple(
@@ -136,7 +138,7 @@ def doubt(pair: Pair, mine: Quantity, other: Quantity) -> float:
     against += OTHER_RANK if _ranks_differ(pair) else 0.0
     against += sum(OTHER_SENSE for sense in SENSES if bool(sense & stems[0]) != bool(sense & stems[1]))
     sizes = sorted(abs(item.high or item.low or Decimal(0)) for item in (mine, other))
-    return against + (FAR_APART if sizes[1] > 20 * sizes[0] else 0.0)
+    return against + sum(FAR_APART for times in FAR if sizes[1] > times * sizes[0])
 
 
 def _ranks_differ(pair: Pair) -> bool:
