@@ -15,6 +15,7 @@ from interlock.message.pair import KNOWN_PLACE, Pair, doubt, matches, paired
 from interlock.message.result import Finding
 from interlock.message.statement.kind import kinds_of
 from interlock.message.statement.name import Name, same_name
+from interlock.message.statement.negation import DENIALS
 from interlock.message.statement.overlay import KNOWN, Weights, alike
 from interlock.message.statement.period import Period, agree_in_time
 from interlock.message.statement.quantity import Quantity, agrees, comparable
@@ -266,6 +267,8 @@ def _negated(pair: Pair) -> Comparison | None:
     reached = [word.stem for word in negated.frame if negation.end <= word.start < negation.reach]
     reached = reached or [word.stem for word in negated.frame if word.start < negation.start][-3:]
     reached = [stem for stem in reached if stem not in LIGHT] or reached
+    if _denies_too(negated, other):
+        return None
     stems = [word.stem for word in other.frame]
     stems += kinds_of(stems)
     if not reached or not (pair.known or any(alike(reached[0], stem) for stem in stems)):
@@ -274,6 +277,12 @@ def _negated(pair: Pair) -> Comparison | None:
     bar = DENIED_KNOWN if pair.known else DENIED
     score = 0.6 * found + 0.4 * max(pair.whole.even, 0.9 * pair.whole.smaller)
     return Comparison("conflict", "negation", (one.text, two.text), score) if score >= bar else None
+
+
+def _denies_too(negated: Statement, other: Statement) -> bool:
+    """Tell whether a statement without a negation denies by a word that the negated one does not have."""
+    words, others = ({word.plain for word in words_of(item.text)} for item in (negated, other))
+    return bool(DENIALS & others - words)
 
 
 def _named(pair: Pair) -> Comparison | None:

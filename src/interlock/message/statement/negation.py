@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from interlock.message.statement.word import Word
 
-__all__ = ["Negation", "negations_in"]
+__all__ = ["DENIALS", "Negation", "negations_in"]
 
 NOT = re.compile(
     r"(?<!\w)(?:not|never|no|none|nobody|nothing|neither|nor|without|cannot|\w+n['’]t|nao|nunca|jamais|nem|nenhum[a]?|"
@@ -27,6 +27,18 @@ NO_NEGATION = re.compile(
     r"nem (?:todos|todas|sempre))"
 )
 """What looks like a negation and is none."""
+
+DENIALS = frozenset(
+    """
+    0 against rejected rejects refused refuses declined denied denies dismissed prohibited forbidden forbids banned
+    bans cancelled canceled abandoned vetoed blocked stopped ceased halted suspended missing absent failed unable
+    ended withdrew withdrawn unlicensed unpaid unchanged untouched unfinished incomplete contra rejeitou rejeitado
+    rejeitada recusou recusado recusada negou negado negada proibiu proibido proibida vetou vetado vetada cancelou
+    cancelado cancelada suspendeu suspenso suspensa indeferiu indeferido ausente parou cessou abandonou inacabado
+    inacabada incompleto incompleta inalterado inalterada desistiu
+    """.split()
+)
+"""Words that deny by what they mean: what "was rejected" agrees with what "was not approved"."""
 
 CLAUSE_END = re.compile(
     r"[.;:,()]|(?<!\w)(?:but|although|though|while|whereas|mas|embora|porem|enquanto)(?!\w)"
