@@ -10,8 +10,8 @@ from itertools import product
 from typing import Literal, TypeVar
 
 from interlock.catalogue import Text
-from interlock.message.opposed import may_oppose, opposed
-from interlock.message.pair import KNOWN_PLACE, Pair, doubt, matches, paired
+from interlock.message.opposed import opposed
+from interlock.message.pair import KNOWN_PLACE, Pair, doubt, facing, matches, paired
 from interlock.message.result import Finding
 from interlock.message.statement.kind import kinds_of
 from interlock.message.statement.name import Name, same_name
@@ -113,7 +113,7 @@ def _may_differ(one: Statement, two: Statement) -> bool:
     measures = {item.dimension.partition(":")[0] for item in one.quantities}
     if any(item.dimension.partition(":")[0] in measures for item in two.quantities):
         return True
-    return bool((one.ranks and two.ranks) or (one.names and two.names)) or may_oppose(one, two)
+    return bool((one.ranks and two.ranks) or (one.names and two.names)) or bool(facing(one, two))
 
 
 def same_key(first: Finding, second: Finding) -> bool:

@@ -1,14 +1,11 @@
 """Opposed: whether two statements say opposites, such as "open" and "closed", of what is else the same."""
 
-from collections.abc import Iterator
-from itertools import product
-
-from interlock.message.pair import KNOWN_PLACE, Pair
+from interlock.message.pair import KNOWN_PLACE, Pair, facing
 from interlock.message.statement.opposite import Opposite
 from interlock.message.statement.overlay import alike
 from interlock.message.statement.statement import Statement
 
-__all__ = ["may_oppose", "opposed"]
+__all__ = ["opposed"]
 
 SAME = 0.8
 """How alike what is left of two sentences must be; opposites of two things are common, so it must be nearly all."""
@@ -18,11 +15,6 @@ BEFORE, AFTER = 2, 3
 """How many words before and after an opposite are beside it."""
 
 
-def may_oppose(one: Statement, two: Statement) -> bool:
-    """Tell whether two statements have any opposites, before they are laid over each other."""
-    return any(True for _ in _facing(one, two))
-
-
 def opposed(pair: Pair) -> tuple[Opposite, Opposite, float] | None:
     """Give the opposites that two statements say of one thing, and how surely; None if there are none, or if a
     negation turns one of them round."""
@@ -30,17 +22,11 @@ def opposed(pair: Pair) -> tuple[Opposite, Opposite, float] | None:
     if one.negations or two.negations:
         return None
     best: tuple[Opposite, Opposite, float] | None = None
-    for mine, other in _facing(one, two):
+    for mine, other in facing(one, two):
         score = _likeness(pair, mine, other)
         if score and (best is None or score > best[2]):
             best = mine, other, score
     return best
-
-
-def _facing(one: Statement, two: Statement) -> Iterator[tuple[Opposite, Opposite]]:
-    for mine, other in product(one.opposites, two.opposites):
-        if mine.number == other.number and mine.side != other.side:
-            yield mine, other
 
 
 def _likeness(pair: Pair, mine: Opposite, other: Opposite) -> float:

@@ -10,13 +10,14 @@ from decimal import Decimal
 from itertools import product
 from typing import Generic, TypeVar
 
+from interlock.message.statement.opposite import Opposite
 from interlock.message.statement.overlay import Overlay, Weights, alike, overlay, stems_of
 from interlock.message.statement.period import Period
 from interlock.message.statement.quantity import Quantity
 from interlock.message.statement.statement import Statement
 from interlock.message.statement.word import stem_of
 
-__all__ = ["KNOWN_PLACE", "Match", "Pair", "doubt", "matches", "paired"]
+__all__ = ["KNOWN_PLACE", "Match", "Pair", "doubt", "facing", "matches", "paired"]
 
 Value = TypeVar("Value", Quantity, Period)
 
@@ -135,10 +136,21 @@ def doubt(pair: Pair, mine: Quantity, other: Quantity) -> float:
     apart = len(nouns) == 2 and not alike(*nouns)
     stems = [{word.stem for word in statement.frame} for statement in (pair.one, pair.two)]
     against = COUNTED_APART if apart else 0.0
-    against += OTHER_RANK if _ranks_differ(pair) else 0.0
+    against += OTHER_RANK if _ranks_differ(pair) or _choices_differ(pair) else 0.0
     against += sum(OTHER_SENSE for sense in SENSES if bool(sense & stems[0]) != bool(sense & stems[1]))
     sizes = sorted(abs(item.high or item.low or Decimal(0)) for item in (mine, other))
     return against + sum(FAR_APART for times in FAR if sizes[1] > times * sizes[0])
+
+
+def facing(one: Statement, two: Statement) -> list[tuple[Opposite, Opposite]]:
+    """Give each word of the one whose counterpart the other has, with that counterpart."""
+    both = product(one.opposites, two.opposites)
+    return [(mine, other) for mine, other in both if mine.number == other.number and mine.side != other.side]
+
+
+def _choices_differ(pair: Pair) -> bool:
+    """Tell whether opposites pick out two things, "the north station" and "the south station"."""
+    return not pair.known and any(not mine.state for mine, _ in facing(pair.one, pair.two))
 
 
 def _ranks_differ(pair: Pair) -> bool:

@@ -49,7 +49,7 @@ first primeiro primeira / last final ultimo ultima
 largest biggest greatest maior / smallest least menor
 highest tallest / lowest shortest
 longest / shortest
-most mais / least fewest menos
+most / least fewest
 best melhor / worst pior
 oldest / youngest newest
 north northern norte / south southern sul
