@@ -305,7 +305,9 @@ def _named(pair: Pair) -> Comparison | None:
 
 
 def _opposed(pair: Pair) -> Comparison | None:
-    found = None if _times_differ(pair.one, pair.two) else opposed(pair)
+    found = opposed(pair)
+    if found and _times_differ(pair.one, pair.two):
+        return OTHER_TIME
     return Comparison("conflict", "value", (found[0].text, found[1].text), found[2]) if found else None
 
 

@@ -29,7 +29,8 @@ approved aprovado aprovada aprovou / rejected rejeitado rejeitada rejeitou repro
 allowed permitted permitido permitida / forbidden prohibited banned proibido proibida
 included includes incluido incluida inclui / excluded excludes excluido excluida exclui
 present presente presentes / absent ausente ausentes
-increased rose rises grew aumentou subiu cresceu / decreased fell falls dropped declined diminuiu caiu reduziu
+increased rose rises grew aumentou aumentaram subiu subiram cresceu cresceram / decreased fell falls dropped \
+declined diminuiu diminuiram caiu cairam reduziu reduziram
 won wins venceu ganhou / lost loses perdeu
 succeeded successful sucedido sucedida / failed unsuccessful fracassou fracassado fracassada
 majority maioria / minority minoria
