@@ -280,7 +280,9 @@ def _negated(pair: Pair) -> Comparison | None:
 
 
 def _denies_too(negated: Statement, other: Statement) -> bool:
-    """Tell whether a statement without a negation denies by a word that the negated one does not have."""
+    """Tell whether a statement without a negation denies by a nought, or by a word that the negated one lacks."""
+    if any(item.low == item.high == 0 for item in other.quantities):
+        return True
     words, others = ({word.plain for word in words_of(item.text)} for item in (negated, other))
     return bool(DENIALS & others - words)
 

@@ -288,7 +288,8 @@ television tv televised televisão
 series sitcom série séries seriado
 airs aired broadcast broadcasts broadcasting premiered transmitido transmitida exibido exibida exibiu
 sing sings sang singer singers vocalist canta cantou cantor cantora vocalista
-write writes wrote written writer writers author authors escreve escreveu escrito escrita escritor escritora autor autora
+write writes wrote written writer writers author authors escreve escreveu escrito escrita escritor escritora \
+autor autora
 marry marries married marriage wife husband spouse casou casado casada casamento esposa marido
 award awards prize prizes prêmio prêmios
 album albums álbum álbuns

@@ -10,8 +10,8 @@ from interlock.message.statement.word import stem_of
 __all__ = ["kinds_of"]
 
 LINES = """
-musician músico musicians músicos: singer vocalist drummer guitarist pianist violinist bassist rapper composer songwriter \
-cantor cantora baterista guitarrista pianista violinista baixista compositor compositora
+musician músico musicians músicos: singer vocalist drummer guitarist pianist violinist bassist rapper composer \
+songwriter cantor cantora baterista guitarrista pianista violinista baixista compositor compositora
 artist artista: painter sculptor singer musician actor pintor pintora escultor escultora músico
 performer entertainer: actor actress singer comedian dancer comediante humorista dançarino dançarina
 writer escritor: novelist poet playwright screenwriter essayist journalist romancista poeta dramaturgo roteirista \

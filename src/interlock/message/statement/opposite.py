@@ -91,7 +91,9 @@ class Opposite:
 def _sides() -> dict[str, list[tuple[int, int, bool]]]:
     found: dict[str, list[tuple[int, int, bool]]] = {}
     lines = [
-        (line, state) for text, state in ((STATES, True), (CHOICES, False)) for line in text.strip().split("\n")
+        (line, state)
+        for text, state in ((STATES, True), (CHOICES, False))
+        for line in text.strip().split("\n")
     ]
     for number, (line, state) in enumerate(lines):
         for side, words in enumerate(line.split("/")):
