@@ -28,7 +28,7 @@ from interlock.run.human_queue import HumanQueue
 from interlock.run.installation import Installation
 from interlock.run.opening import Taker, opened_by_person
 from interlock.run.publishing import Publication, publish
-from interlock.run.run import OPEN, TRAIL, Run, fold
+from interlock.run.run import TRAIL, Run, fold
 from interlock.run.worker import Worker
 from interlock.scope.barrier import barrier
 from interlock.scope.scope import INSTALLATION, Address, Scope
@@ -219,12 +219,12 @@ class Runtime:
         """
         checked_person(by)
         name = await self.find_run(run)
-        status = (await self._ledger.query("run_by_id", name))[0][-1]
-        if status != OPEN:
-            raise InterlockError("run.closed_already", run=name, status=Text(f"trail.closed_{status}"))
         signal = new_id("signal", self.installation.clock)
-        told = Row("insert_signal", (name, signal, "cancel", by))
-        await self._ledger.append((), rows=(told, Row("wake_run", (name,))))
+        told = Row("signal_run", (signal, "cancel", by, name), "run_closed")
+        outcome = await self._ledger.append((), guards=(told,), rows=(Row("wake_run", (name,)),))
+        if not isinstance(outcome, Appended):
+            status = (await self._ledger.query("run_by_id", name))[0][-1]
+            raise InterlockError("run.closed_already", run=name, status=Text(f"trail.closed_{status}"))
 
     async def find_run(self, start: str) -> str:
         """Give the id of the one run whose id begins so; for the address of an agent, its latest run.

@@ -55,6 +55,15 @@ async def charge(call: ToolCall, order: str) -> dict:
     return {"receipt": call.run}
 
 
+@tool(effect="write", steers=["order"], labels=[], parameters=ORDER, key="{task_id}:pay:{order}")
+async def pay(call: ToolCall, order: str) -> dict:
+    """Pay an order; the receipt comes when a file called `go` is there."""
+    effect("pay", call.run)
+    while not Path(EFFECTS).with_name("go").exists():
+        await asyncio.sleep(0.02)
+    return {"receipt": order}
+
+
 @tool(effect="read", labels=[], parameters=NOTHING)
 async def count(call: ToolCall) -> int:
     """Count one."""
@@ -110,6 +119,7 @@ SCRIPT = {
         {"finish": "Held."},
     ],
     "blocker@acme/platform": [{"call": "block"}, {"finish": "Blocked."}],
+    "payer@acme/platform": [{"call": "pay", "with": {"order": "o1"}}, {"finish": "Paid."}],
     "charger@acme/platform": [{"call": "charge", "with": {"order": "o1"}}, {"finish": "Charged."}],
 }
 
@@ -123,6 +133,7 @@ AGENTS: dict[str, dict[str, Any]] = {
     "holder": {"tools": ["hold", "book"]},
     "blocker": {"tools": ["block"]},
     "charger": {"tools": ["charge"]},
+    "payer": {"tools": ["pay"]},
 }
 
 

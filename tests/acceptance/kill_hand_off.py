@@ -94,7 +94,9 @@ def _check(company: Company, commands: Processes, where: object) -> None:
     if state == "open" and owner != PEOPLE:
         at_work = company.rows("SELECT agent FROM run WHERE status = 'open'")
         assert (owner,) in at_work, (where, "owned by nobody who works", owner, at_work)
-    moves = "SELECT body FROM step WHERE kind IN ('task.handed_over', 'task.queued', 'task.taken') ORDER BY seq"
+    moves = (
+        "SELECT body FROM step WHERE kind IN ('task.handed_over', 'task.queued', 'task.taken') ORDER BY seq"
+    )
     epochs = [json.loads(body)["epoch"] for (body,) in company.rows(moves)]
     assert epochs == list(range(2, 2 + len(epochs))), (where, epochs)
     effects = company.effects["book"]

@@ -139,6 +139,29 @@ def test_a_run_is_cancelled_before_its_next_move(tmp_path, when):
     play(story())
 
 
+@pytest.mark.rule("RN-6", "RN-5")
+def test_who_cancels_a_run_that_closes_meanwhile_is_told_and_nothing_is_left_waiting(tmp_path):
+    async def story():
+        async with world(tmp_path, {"*": [{"finish": "done"}]}, [spec_of("a")]) as runtime:
+            name = await runtime.open_run(at("a"), "maria")
+            ledger = runtime.installation.ledger
+            append = ledger.append
+
+            async def at_last(*given, **more):
+                if any("cancel" in row.values for row in (*more.get("guards", ()), *more.get("rows", ()))):
+                    ledger.append = append
+                    await drain(runtime)
+                return await append(*given, **more)
+
+            ledger.append = at_last
+            with pytest.raises(InterlockError, match=r"run\.closed_already"):
+                await runtime.cancel(name, "joão")
+            assert (await runtime.run(name)).status == "finished"
+            assert await ledger.query("signals_of_run", name) == []
+
+    play(story())
+
+
 @pytest.mark.rule("BI-3", "GT-1")
 def test_a_model_is_told_of_each_mistake_and_may_then_do_it_right(tmp_path):
     async def story():
