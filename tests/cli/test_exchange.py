@@ -17,7 +17,7 @@ from tests.acceptance.company import Company
 from tests.processes import Done, Processes
 
 A, B, C = (f"{name}@acme/platform" for name in "abc")
-FORGED = "   9  +   0.000  b@acme/platform ends the task: finished"
+FORGED = "   9  +   0.000 s  b@acme/platform ends the task: finished"
 LONG = "a long story " * 100
 SCRIPT: dict[str, Any] = {
     A: [

@@ -248,6 +248,32 @@ def test_a_key_without_the_task_is_one_for_its_company_alone(tmp_path):
     play(story())
 
 
+@pytest.mark.rule("AC-2", "SC-5")
+def test_the_key_that_is_handed_out_is_one_for_its_company_and_not_too_long(tmp_path):
+    async def story():
+        keys = []
+
+        @tool(effect="write", parameters={**SCHEMA, "properties": {**SCHEMA["properties"], "note": {"type": "string"}},
+              "required": [*SCHEMA["required"], "note"]}, steers=["order", "amount"], labels=(), takes_key=True,
+              key="refund:{order}:{note}", name="refund")  # fmt: skip
+        async def taking(call: ToolCall, **_: object) -> dict:
+            keys.append(call.idempotency_key)
+            return {"receipt": "r-3"}
+
+        def noted(note: str) -> dict:
+            return {"call": "refund", "with": {**refund()["with"], "note": note}}
+
+        specs = [agent("a", tools=("refund",)), agent("a", scope="globex/desk", tools=("refund",))]
+        script = {"*": [noted("late"), noted("x" * 300), {"finish": "done"}]}
+        async with world(tmp_path, script, specs, tools=[taking]) as runtime:
+            await go_through(runtime, at("a"), "go")
+            await go_through(runtime, to("a", scope="globex/desk")[0], "go")
+            assert [keys[0], keys[2]] == ["acme:refund:7:late", "globex:refund:7:late"]
+            assert keys[1].startswith("action_") and keys[3].startswith("action_") and keys[1] != keys[3]
+
+    play(story())
+
+
 @pytest.mark.rule("AC-2")
 def test_what_a_tool_says_of_one_attempt_settles_no_earlier_one(tmp_path):
     async def story():

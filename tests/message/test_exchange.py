@@ -116,6 +116,7 @@ def test_an_exchange_tells_all_of_it_in_order_to_a_stranger(tmp_path):
         assert (standing.owner, standing.state) == (at("b"), "finished")
         assert [say(item) for item in standing.done] == ["a@acme/platform did refund (amount 40, order o7)"]
         assert "two differing wishes" in " ".join(map(say, standing.open))
+        assert standing.answer == "told in French", "said, not done"
 
     play(story())
 

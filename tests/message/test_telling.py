@@ -20,7 +20,7 @@ from tests.message.telling import BILLING, CLERK, PEOPLE, ROOT, SUB, SUPPORT, Te
 DIGEST = re.compile(r"digest-\d|(task|run|message|question|action|handoff)_\w")
 """What a stranger can make nothing of."""
 SHAPE = {"seq", "at", "kind", "type", "task", "from", "to", "text", "says", "gone", "labels", "aside"}
-SHAPE_OF_TASK = {"number", "id", "asked", "gone", "owner", "state", "done", "open"}
+SHAPE_OF_TASK = {"number", "id", "asked", "gone", "owner", "state", "done", "open", "answer"}
 HOSTILE = st.text() | st.sampled_from(
     ["end", "END;", "\nend\n", "a;b", "#", "#59;", "%%{init: {}}%%", "---", "wrap:x", "loop x\nend", "<br/>", '"]',
      "😀" * 200, "x" * 5000, "\ud800", "\x1b[2J", "Note over p1: x", "p1->>p2: y", "$$x$$", "@{ type: x }", "\u2028"]
@@ -291,6 +291,17 @@ def test_how_a_task_stands_says_what_is_gone() -> None:
     nothing = Telling()
     nothing.opened()
     assert standing(nothing).as_dict(say)["gone"] is None, "where nothing was said, nothing is gone"
+
+
+@pytest.mark.rule("MS-9")
+def test_what_only_tells_something_asks_nothing() -> None:
+    told = Telling()
+    told.opened()
+    told.add("task.opened", task="task_2", owner=BILLING, run="run_2", scope="acme/money",
+             by={"kind": "status", "name": SUPPORT, "message": "message_1"})  # fmt: skip
+    told.sent("message_1", "status", SUPPORT, BILLING, {"text": "a case will come"}, task="task_2", opens="run_2")
+    asked = standings_of(told.steps, told.contents)[1].asked
+    assert say(asked) == "nothing; it was told: “a case will come”"
 
 
 # The diagram

@@ -23,7 +23,7 @@ from interlock.runtime import Runtime
 
 __all__ = ["exchange", "show_exchange"]
 
-UNDER = " " * 17
+UNDER = " " * 19
 NARROW = 40
 """A narrower terminal than this is written past its edge."""
 FIRST = frozenset({"fact", "text", "what", "tool"})
@@ -67,9 +67,11 @@ async def show_exchange(
     entries, standings = entries_of(steps, contents), standings_of(steps, contents)
     telling = _Telling(terminal, steps[0], whole)
     terminal.line(f"{terminal.say('exchange.title', task=root)}  {moment(terminal, steps[0].at)}")
-    for entry in entries:
-        if whole or not entry.aside:
-            telling.entry(entry)
+    shown = [entry for entry in entries if whole or not entry.aside]
+    for entry in shown:
+        telling.entry(entry, alone=len(standings) == 1)
+    if len(shown) < len(entries):
+        terminal.line(f"({terminal.say('exchange.aside', count=len(entries) - len(shown))})")
     for standing in standings:
         telling.standing(standing, alone=len(standings) == 1)
     if telling.cut:
@@ -94,11 +96,11 @@ class _Telling:
 
     # Entries
 
-    def entry(self, entry: Entry) -> None:
-        """Write one entry, and below it what was said."""
+    def entry(self, entry: Entry, alone: bool) -> None:
+        """Write one entry, of a task that is not alone with the task's number, and below it what was said."""
         when = after(self._terminal, entry.at - self._first.at)
-        task = "" if entry.task == 1 else f"[{entry.task}] "
-        self._line(f"{entry.seq:>3}  +{when}  {task}{self._terminal.say(entry.text)}", UNDER)
+        task = "" if alone else f"{self._terminal.say('exchange.task', number=entry.task)}: "
+        self._line(f"{entry.seq:>3}  +{when} s  {task}{self._terminal.say(entry.text)}", UNDER)
         for part in (*entry.parts, *_foreign(entry)):
             for line in self._part(part):
                 self._line(f"{UNDER}{line}", f"{UNDER}    ")
@@ -166,6 +168,8 @@ class _Telling:
         self._fact("asked", self._asked(standing.asked))
         self._fact("owner", owner)
         self._facts("done", standing.done)
+        if standing.answer is not None:
+            self._fact("said", self._asked(standing.answer))
         self._facts("open", standing.open)
 
     def _asked(self, asked: Any) -> str:

@@ -26,7 +26,8 @@ class ToolCall:
     """What a tool may know of the call it serves; a tool takes it as its first parameter if it wants it.
 
     `secrets` holds just those the tool declared and was granted, resolved after the Gate's allow. `idempotency_key`
-    is the key of the action, to be handed on to the outside, for a tool that declares `takes_key`.
+    is the key of the action, to be handed on to the outside, for a tool that declares `takes_key`: with the company in
+    front where the key does not name the task, and at most 255 characters long.
     """
 
     run: str

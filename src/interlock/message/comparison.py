@@ -10,9 +10,12 @@ from itertools import product
 from typing import Literal, TypeVar
 
 from interlock.catalogue import Text
-from interlock.message.pair import KNOWN_PLACE, Pair, doubt, matches, paired
+from interlock.message.opposed import opposed
+from interlock.message.pair import KNOWN_PLACE, Pair, doubt, facing, matches, paired
 from interlock.message.result import Finding
+from interlock.message.statement.kind import kinds_of
 from interlock.message.statement.name import Name, same_name
+from interlock.message.statement.negation import DENIALS
 from interlock.message.statement.overlay import KNOWN, Weights, alike
 from interlock.message.statement.period import Period, agree_in_time
 from interlock.message.statement.quantity import Quantity, agrees, comparable
@@ -25,14 +28,15 @@ Kind = Literal["quantity", "date", "negation", "name", "value"]
 Value = TypeVar("Value", Quantity, Period)
 Outcome = Literal["conflict", "agree", "unrelated"]
 
-SURE = 0.44
-"""How alike two frames must be, from 0 to 1, for the values in them to be of one thing."""
+SURE, SURE_KNOWN = 0.44, 0.3
+"""How alike two frames must be, from 0 to 1, for the values in them to be of one thing; and how alike for quantities
+of sentences that are known to be about one thing."""
 DENIED = 0.6
 DENIED_KNOWN = 0.45
 """The same for a negation, which any two sentences may have or not; and where they are known to be about one thing."""
 NAMES = 6
 """How many names of one sentence are compared, so that a list of a hundred does not cost ten thousand comparisons."""
-NAMED = 0.6
+NAMED, NAMED_KNOWN = 0.6, 0.5
 """The same for names."""
 FRAME = 0.55
 """How much of the shorter frame must be found for amounts in two currencies to be told as not compared."""
@@ -92,7 +96,7 @@ def compare(
     if not _may_differ(one, two):
         return Comparison("unrelated")
     pair = paired(one, two, weights, rates or {}, known or keyed)
-    checks = (_negated, _measured, _dated, _named)
+    checks = (_negated, _measured, _dated, _named, _opposed)
     found = [outcome for check in checks if (outcome := check(pair)) is not None]
     if any(item is OTHER_TIME for item in found):
         return OTHER_TIME
@@ -109,7 +113,7 @@ def _may_differ(one: Statement, two: Statement) -> bool:
     measures = {item.dimension.partition(":")[0] for item in one.quantities}
     if any(item.dimension.partition(":")[0] in measures for item in two.quantities):
         return True
-    return bool((one.ranks and two.ranks) or (one.names and two.names))
+    return bool((one.ranks and two.ranks) or (one.names and two.names)) or bool(facing(one, two))
 
 
 def same_key(first: Finding, second: Finding) -> bool:
@@ -190,7 +194,7 @@ def _measured(pair: Pair) -> Comparison | None:
             continue
         score = match.likeness - doubt(pair, mine, other)
         scored.append((score, agrees(mine, other, pair.rates), mine, other))
-    best = _best("quantity", scored) or _ranked(pair)
+    best = _best("quantity", scored, SURE_KNOWN if pair.known else SURE) or _ranked(pair)
     if best is not None and best.outcome == "conflict" and _times_differ(pair.one, pair.two):
         return OTHER_TIME
     return best or (apart if apart and apart.note and pair.whole.smaller >= FRAME else None)
@@ -207,8 +211,11 @@ def _ranked(pair: Pair) -> Comparison | None:
     return None
 
 
-def _best(kind: Kind, scored: Sequence[tuple[float, bool, Value, Value]]) -> Comparison | None:
-    """Give the conflict that is surest, or the surest agreement if no value is left without one that agrees."""
+def _best(
+    kind: Kind, scored: Sequence[tuple[float, bool, Value, Value]], bar: float = SURE
+) -> Comparison | None:
+    """Give the conflict that is surest, or the surest agreement if no value is left without one that agrees; None if
+    nothing reaches the bar."""
     partner: dict[tuple[int, int], float] = {}
     for score, same, mine, other in scored:
         if same:
@@ -217,7 +224,7 @@ def _best(kind: Kind, scored: Sequence[tuple[float, bool, Value, Value]]) -> Com
     best: Comparison | None = None
     for score, same, mine, other in scored:
         beside = max(partner.get((0, mine.start), 0.0), partner.get((1, other.start), 0.0))
-        if score < SURE or (not same and beside >= score - PARTNER):
+        if score < bar or (not same and beside >= score - PARTNER):
             continue
         if best is None or (not same, score) > (best.outcome == "conflict", best.score):
             best = Comparison("agree" if same else "conflict", kind, (mine.text, other.text), score)
@@ -260,7 +267,10 @@ def _negated(pair: Pair) -> Comparison | None:
     reached = [word.stem for word in negated.frame if negation.end <= word.start < negation.reach]
     reached = reached or [word.stem for word in negated.frame if word.start < negation.start][-3:]
     reached = [stem for stem in reached if stem not in LIGHT] or reached
+    if _denies_too(negated, other):
+        return None
     stems = [word.stem for word in other.frame]
+    stems += kinds_of(stems)
     if not reached or not (pair.known or any(alike(reached[0], stem) for stem in stems)):
         return None
     found = pair.overlay(reached, stems).first
@@ -269,10 +279,19 @@ def _negated(pair: Pair) -> Comparison | None:
     return Comparison("conflict", "negation", (one.text, two.text), score) if score >= bar else None
 
 
+def _denies_too(negated: Statement, other: Statement) -> bool:
+    """Tell whether a statement without a negation denies by a nought, or by a word that the negated one lacks."""
+    if any(item.low == item.high == 0 for item in other.quantities):
+        return True
+    words, others = ({word.plain for word in words_of(item.text)} for item in (negated, other))
+    return bool(DENIALS & others - words)
+
+
 def _named(pair: Pair) -> Comparison | None:
     one, two = pair.one, pair.two
     if one.negations or two.negations:
         return None
+    bar = NAMED_KNOWN if pair.known else NAMED
     best: Comparison | None = None
     for mine, other in product(_unmatched(one, two), _unmatched(two, one)):
         rest = pair.overlay(_without(one, mine), _without(two, other))
@@ -281,10 +300,17 @@ def _named(pair: Pair) -> Comparison | None:
             score = max(score + 0.2, rest.smaller, NAMED if pair.known else 0.0)
         elif pair.known and not (mine.opens or other.opens):
             score = max(score, rest.smaller)
-        if score < NAMED or (best is not None and score <= best.score):
+        if score < bar or (best is not None and score <= best.score):
             continue
         best = Comparison("conflict", "name", (mine.text, other.text), score)
     return best
+
+
+def _opposed(pair: Pair) -> Comparison | None:
+    found = opposed(pair)
+    if found and _times_differ(pair.one, pair.two):
+        return OTHER_TIME
+    return Comparison("conflict", "value", (found[0].text, found[1].text), found[2]) if found else None
 
 
 def _slot(one: Statement, mine: Name, two: Statement, other: Name) -> bool:

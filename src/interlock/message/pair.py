@@ -10,13 +10,14 @@ from decimal import Decimal
 from itertools import product
 from typing import Generic, TypeVar
 
+from interlock.message.statement.opposite import Opposite
 from interlock.message.statement.overlay import Overlay, Weights, alike, overlay, stems_of
 from interlock.message.statement.period import Period
 from interlock.message.statement.quantity import Quantity
 from interlock.message.statement.statement import Statement
 from interlock.message.statement.word import stem_of
 
-__all__ = ["KNOWN_PLACE", "Match", "Pair", "doubt", "matches", "paired"]
+__all__ = ["KNOWN_PLACE", "Match", "Pair", "doubt", "facing", "matches", "paired"]
 
 Value = TypeVar("Value", Quantity, Period)
 
@@ -25,7 +26,9 @@ COUNTED_APART = 0.1
 PEOPLE = stem_of("people")
 """What may stand for employees, inhabitants or any others who are counted."""
 OTHER_SENSE, FAR_APART = 0.17, 0.15
-"""The same where only one speaks of a limit, a plan or a peak; and where one is more than twenty times the other."""
+"""The same where only one speaks of a limit, a plan or a peak; and where one is many times the other."""
+FAR = 20, 400
+"""How many times so; each that is passed counts again."""
 OTHER_RANK = 0.5
 """The same where one is of the first and the other of the second of a kind."""
 SENSES = tuple(
@@ -133,10 +136,21 @@ def doubt(pair: Pair, mine: Quantity, other: Quantity) -> float:
     apart = len(nouns) == 2 and not alike(*nouns)
     stems = [{word.stem for word in statement.frame} for statement in (pair.one, pair.two)]
     against = COUNTED_APART if apart else 0.0
-    against += OTHER_RANK if _ranks_differ(pair) else 0.0
+    against += OTHER_RANK if _ranks_differ(pair) or _choices_differ(pair) else 0.0
     against += sum(OTHER_SENSE for sense in SENSES if bool(sense & stems[0]) != bool(sense & stems[1]))
     sizes = sorted(abs(item.high or item.low or Decimal(0)) for item in (mine, other))
-    return against + (FAR_APART if sizes[1] > 20 * sizes[0] else 0.0)
+    return against + sum(FAR_APART for times in FAR if sizes[1] > times * sizes[0])
+
+
+def facing(one: Statement, two: Statement) -> list[tuple[Opposite, Opposite]]:
+    """Give each word of the one whose counterpart the other has, with that counterpart."""
+    both = product(one.opposites, two.opposites)
+    return [(mine, other) for mine, other in both if mine.number == other.number and mine.side != other.side]
+
+
+def _choices_differ(pair: Pair) -> bool:
+    """Tell whether opposites pick out two things, "the north station" and "the south station"."""
+    return not pair.known and any(not mine.state for mine, _ in facing(pair.one, pair.two))
 
 
 def _ranks_differ(pair: Pair) -> bool:

@@ -27,7 +27,8 @@ class Standing:
 
     number: as in the entries; 1 is the root task. asked: what it is about, text or JSON; None where nothing was said,
     `Gone` where it cannot be read. owner: who owns it, or did so at its end. state: `open`, or how it ended. done: what
-    was done outside, a sentence for each action. open: what waits, is in doubt or in conflict, or was said to remain.
+    was done outside, a sentence for each action. answer: what its last owner said at its end, `Gone` where that cannot
+    be read, None where nothing was said. open: what waits, is in doubt or in conflict, or remains.
     """
 
     number: int
@@ -37,6 +38,7 @@ class Standing:
     state: str
     done: tuple[Text, ...]
     open: tuple[Text, ...]
+    answer: Any = None
 
     def as_dict(self, say: Callable[[Any], str]) -> dict[str, Any]:
         """Give it for programs; `say` puts the sentences into the reader's language."""
@@ -49,6 +51,7 @@ class Standing:
             "state": self.state,
             "done": [say(text) for text in self.done],
             "open": [say(text) for text in self.open],
+            "answer": None if isinstance(self.answer, Gone) else self.answer,
         }
 
     def _asked(self, say: Callable[[Any], str]) -> Any:
@@ -85,6 +88,7 @@ class _Task:
     hand_off: Text | None = None
     waiting: dict[str, Text] = field(default_factory=dict)
     package: str = ""
+    answer: Any = None
 
     def owned(self, owner: str, package: str | None = None) -> None:
         """Somebody owns it now."""
@@ -108,7 +112,8 @@ class _Task:
         """Give how it stands."""
         pending = [] if self.hand_off is None else [self.hand_off]
         waits = (*pending, *self.waiting.values(), *self.remains())
-        return Standing(number, name, self.asked, self.owner, self.state, tuple(self.done), waits)
+        done = tuple(self.done)
+        return Standing(number, name, self.asked, self.owner, self.state, done, waits, self.answer)
 
 
 @dataclass(slots=True)
@@ -167,6 +172,7 @@ def _closed(reading: _Reading, body: Body) -> None:
     """The message that opened a task has its answer by then, or gets none any more."""
     task = reading.tasks[body["task"]]
     task.state, task.hand_off = body["status"], None
+    task.answer = reading.content(body, "summary" if "summary" in body else "said")
     reading.end(task.opened_by)
 
 
@@ -174,14 +180,21 @@ def _sent(reading: _Reading, body: Body) -> None:
     """A message may ask, answer, or be what a task was opened with."""
     name, said = body["message"], reading.content(body, "body")
     if name in reading.opened:
-        reading.opened[name].asked = (
-            said.get("goal", said.get("text", said)) if isinstance(said, dict) else said
-        )
+        reading.opened[name].asked = _wanted(body["type"], said)
     reading.end(body.get("reply_to", ""))
     if body["type"] in {"request", "question"}:
         who, to = name_of(body["from"]), name_of(body["to"])
         text = Text("exchange.open_message", who=who, to=to)
         reading.wait(reading.tasks[body["task"]], name, text)
+
+
+def _wanted(type: str, said: Any) -> Any:
+    """Give what a message asks; one that only tells something asks nothing."""
+    if not isinstance(said, dict):
+        return said
+    if type == "status":
+        return Text("exchange.asked_nothing", text=_cut(str(said.get("text", ""))))
+    return said.get("goal", said.get("text", said))
 
 
 def _undelivered(reading: _Reading, body: Body) -> None:

@@ -32,16 +32,27 @@ from interlock.scope.label import Labels, listed
 __all__ = ["Acting"]
 
 POLL_MS = 50
+LONGEST_KEY = 255
+"""How many characters of an idempotency key outside services take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The action that a call wants to do: its id, its key as the outside may be handed it, and its identity."""
+    """The action that a call wants to do. `place` is the company of whose actions alone the key tells this one; empty
+    where the key names the task, which tells it from all others."""
 
     id: str
     key: str
+    place: str
     identity: str
     arguments: Kept
+
+    @property
+    def idempotency_key(self) -> str:
+        """The key as the outside is handed it: no other company's is the same, whoever shares an account there. One
+        too long for most services is handed as the action's id."""
+        key = f"{self.place}:{self.key}" if self.place else self.key
+        return key if len(key) <= LONGEST_KEY else self.id
 
 
 Make = Callable[[str], Awaitable[Any]]
@@ -76,7 +87,7 @@ class Acting:
         name = contents.digest("*", canonical.encode([place, key]))
         kept = await contents.keep_any(run.company, canonical.encode(dict(arguments)))
         identity = contents.digest("*", identity_of(tool, arguments))
-        return Wanted(f"action_{name[:32]}", key, identity, kept)
+        return Wanted(f"action_{name[:32]}", key, place, identity, kept)
 
     async def _action(self, name: str) -> Action | None:
         rows = await self._installation.ledger.query("action_by_id", name)
@@ -181,7 +192,7 @@ class Acting:
 
     async def _do(self, call: CallState, tool: Tool, wanted: Wanted, make: Make, unsettled: bool) -> None:
         try:
-            result = await make(wanted.key if tool.takes_key else "")
+            result = await make(wanted.idempotency_key if tool.takes_key else "")
         except UnansweredError as error:
             await self._unanswered(call, tool, wanted, error, unsettled)
             return

@@ -47,12 +47,12 @@ region região
 company firm companhia empresa enterprise
 plant planta factory fábrica facility usina
 building edifício prédio
-project projeto
+project projects projeto projetos design designs designed projetada projetado
 contract contrato contracts contratos
 supplier suppliers vendor fornecedor fornecedora supply supplies supplied supplying fornece forneceu fornecidas \
 fornecidos
 contractor empreiteira construtora builder
-owner owners own owns owned proprietário proprietária dono dona
+owner owners own owns owned belongs belong belonged proprietário proprietária dono dona pertence pertencem pertencia
 manager director diretor diretora head chefe gerente
 president presidente chairman chairwoman
 founder founded founding establish established created creation fundador fundada fundado fundação criada criado \
@@ -136,13 +136,13 @@ ship vessel navio embarcação
 port porto harbour harbor
 school schools escola escolas
 hospital hospitals hospitais
-doctor doctors médico médicos
+doctor doctors physician physicians médico médicos
 patient patients paciente pacientes
 student students aluno alunos estudante estudantes
 teacher teachers professor professores
 book books livro livros
-film movie filme
-song canção música
+film films movie movies filme filmes
+song songs canção canções música
 server servers servidor servidores
 database banco
 request requests pedido pedidos requisição requisições
@@ -167,7 +167,6 @@ located location stands situated lies localizada localizado situada situado fica
 expire expires expired expiry vence venceu vencimento expira
 valid validity validade válida válido vale
 grant granted grants awarded concedida concedido concedeu outorgada
-belongs belong pertence pertencem
 replace replaced replacement replaces trocadas trocada trocado troca substituída substituídas substituição
 plan planned plans planning planejada planejado planejadas prevista previsto previstas plano scheduled
 add adds added adding acrescenta acrescentará adiciona adicionará
@@ -283,6 +282,54 @@ fresh doce
 net líquido líquida
 gross bruto bruta
 direct direto direta
+act acts acted acting actor actors actress appear appears appeared appearance appearances role roles star stars \
+starred starring cast plays played atuou ator atriz atores estrelou estrela estrelado aparece apareceu elenco
+television tv televised televisão
+series sitcom série séries seriado
+airs aired broadcast broadcasts broadcasting premiered transmitido transmitida exibido exibida exibiu
+sing sings sang singer singers vocalist canta cantou cantor cantora vocalista
+write writes wrote written writer writers author authors escreve escreveu escrito escrita escritor escritora \
+autor autora
+marry marries married marriage wife husband spouse casou casado casada casamento esposa marido
+award awards prize prizes prêmio prêmios
+album albums álbum álbuns
+career carreira
+dose doses dosed dosing dosagem dosado dosada
+chlorine cloro chlorinated clorada
+desalination dessalinização dessalinizadora
+outfall emissário
+outage outages interruption interrupção interrupções apagão
+maintenance maintained manutenção
+repair repairs repaired conserto consertado consertada reparo reparado reparada
+valve valves válvula válvulas
+storage stored stores armazenamento armazena armazenada
+flow flows vazão fluxo
+demand demanda
+drinking potable potável
+sewage wastewater esgoto
+grid network rede
+turbine turbines turbina turbinas
+emission emissions emissão emissões
+carbon carbono
+waste resíduo resíduos
+sample samples sampled amostra amostras
+laboratory lab laboratório
+engineer engineers engenheiro engenheira engenheiros
+technician technicians técnico técnicos
+training trained treinamento treinada treinado
+shift shifts turno turnos
+fleet frota
+tower torre
+floor floors andar andares piso
+foundation foundations fundações
+fish peixe peixes
+tourist tourists turista turistas
+passenger passengers passageiro passageiros
+ticket tickets bilhete bilhetes ingresso ingressos
+flight flights voo voos
+truck trucks caminhão caminhões
+password senha
+backup backups cópia cópias
 """
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from interlock.message.statement.word import Word
 
-__all__ = ["Negation", "negations_in"]
+__all__ = ["DENIALS", "Negation", "negations_in"]
 
 NOT = re.compile(
     r"(?<!\w)(?:not|never|no|none|nobody|nothing|neither|nor|without|cannot|\w+n['’]t|nao|nunca|jamais|nem|nenhum[a]?|"
@@ -16,8 +16,8 @@ NOT = re.compile(
     r"(?:falta|ausencia) de|isento de|livre de|zero|\w{4,}less|"
     r"(?:other|rather) than|outside of|instead of|away from|fora d[eoa]|em vez de|exceto)(?!\w)"
 )
-"""What negates. Opposites such as "open" and "closed" are not looked for: which words are opposed depends on the
-subject, and a wrong guess would call two true findings a conflict."""
+"""What negates. Opposites such as "open" and "closed" are read apart, in `opposite.py`, since they oppose only
+sentences that are else alike."""
 
 NO_NEGATION = re.compile(
     r"(?<!\w)(?:not only|not just|not merely|no less than|no fewer than|no more than|not more than|not less than|"
@@ -27,6 +27,17 @@ NO_NEGATION = re.compile(
     r"nem (?:todos|todas|sempre))"
 )
 """What looks like a negation and is none."""
+
+DENYING = """
+against rejected rejects refused refuses declined denied denies dismissed prohibited forbidden forbids banned
+bans cancelled canceled abandoned vetoed blocked stopped ceased halted suspended missing absent failed unable
+ended withdrew withdrawn unlicensed unpaid unchanged untouched unfinished incomplete contra rejeitou rejeitado
+rejeitada recusou recusado recusada negou negado negada proibiu proibido proibida vetou vetado vetada cancelou
+cancelado cancelada suspendeu suspenso suspensa indeferiu indeferido ausente parou cessou abandonou inacabado
+inacabada incompleto incompleta inalterado inalterada desistiu
+"""
+DENIALS = frozenset(DENYING.split())
+"""Words that deny by what they mean: what "was rejected" agrees with what "was not approved"."""
 
 CLAUSE_END = re.compile(
     r"[.;:,()]|(?<!\w)(?:but|although|though|while|whereas|mas|embora|porem|enquanto)(?!\w)"

@@ -8,6 +8,7 @@ from functools import lru_cache
 from interlock.message.statement.name import Name, names_in
 from interlock.message.statement.negation import Negation, negations_in
 from interlock.message.statement.numeral import Numeral, numerals_in
+from interlock.message.statement.opposite import Opposite, opposites_in
 from interlock.message.statement.period import Period, periods_in
 from interlock.message.statement.quantity import Quantity, folded, quantities_in
 from interlock.message.statement.unit import CURRENCIES
@@ -51,6 +52,7 @@ class Statement:
     periods: tuple[Period, ...]
     names: tuple[Name, ...]
     negations: tuple[Negation, ...]
+    opposites: tuple[Opposite, ...]
 
     @property
     def signature(self) -> tuple[tuple[str, ...], ...]:
@@ -96,6 +98,7 @@ def read_statement(text: str) -> Statement:
         tuple(periods[:VALUES]),
         tuple(names),
         tuple(negations),
+        tuple(opposites_in(words)[:VALUES]),
     )
 
 
