@@ -8,6 +8,7 @@ from interlock.agent.spec import FINAL_ANSWER, Spec
 from interlock.catalogue import Text, say
 from interlock.clock import new_id
 from interlock.event.event import Exposed
+from interlock.gate.tool import PLATFORM_NAMES
 from interlock.ledger.ledger import ContentRow, Row, Write
 from interlock.ledger.step import Draft
 from interlock.message.envelope import Envelope
@@ -101,19 +102,19 @@ async def _withdraw(installation: Installation, run: Run, found: Following) -> N
 
 
 async def _doubt(installation: Installation, run: Run, found: Following) -> None:
-    """An action that the run claimed and did not settle is in doubt, and for people to settle (AC-2)."""
-    left = {call.id for call in run.waiting if call.verdict == "allow" and call.message is None}
-    if not left:
+    """An action that the run claimed and did not settle is in doubt, and for people to settle (AC-2).
+
+    Its call may be over: who resumed it was told by the Gate, or by whoever owns the task now, not to make it again.
+    """
+    if all(call.tool in PLATFORM_NAMES for call in run.calls.values()):
         return
-    for action in map(Action.of_row, await installation.ledger.query("actions_of_task", run.root_task)):
-        if (action.state, action.run) == ("claimed", run.id) and action.call in left:
-            draft, kept, told = await doubted(installation, run, action, 0)
-            found.writes.append(Write(action.id, None, (Draft("action.in_doubt", {"action": action.id}),)))
-            found.guards.append(
-                Row("action_stands", (action.id, "claimed", action.attempt), "duplicate_action")
-            )
-            found.told += [told, draft]
-            found.contents.append(kept.row)
+    rows = await installation.ledger.query("actions_under_way", run.root_task, run.id)
+    for action in map(Action.of_row, rows):
+        draft, kept, told = await doubted(installation, run, action, 0)
+        found.writes.append(Write(action.id, None, (Draft("action.in_doubt", {"action": action.id}),)))
+        found.guards.append(Row("action_stands", (action.id, "claimed", action.attempt), "duplicate_action"))
+        found.told += [told, draft]
+        found.contents.append(kept.row)
 
 
 async def _cancel_what_it_waits_for(installation: Installation, run: Run, found: Following) -> None:

@@ -173,6 +173,11 @@ UPDATE action SET state = state WHERE id = ? AND state = ? AND attempt = ?;
 SELECT id, tool, state, key, identity, arguments, task, run, call, attempt, deadline, result, labels
 FROM action WHERE id = ?;
 
+-- name: actions_under_way
+-- What a run claimed and nobody settled, on a root task.
+SELECT id, tool, state, key, identity, arguments, task, run, call, attempt, deadline, result, labels
+FROM action WHERE task = ? AND run = ? AND state = 'claimed' ORDER BY id;
+
 -- name: actions_of_task
 SELECT id, tool, state, key, identity, arguments, task, run, call, attempt, deadline, result, labels
 FROM action WHERE task = ? ORDER BY id;
