@@ -12,7 +12,7 @@ from interlock.gate.tool import PLATFORM_NAMES
 from interlock.ledger.ledger import ContentRow, Row, Write
 from interlock.ledger.step import Draft
 from interlock.message.envelope import Envelope
-from interlock.message.task import owner_person
+from interlock.message.task import OPEN, Task, owner_person
 from interlock.run.action import Action, doubted
 from interlock.run.closing import Emitted, budget_left
 from interlock.run.finish import Finished
@@ -77,6 +77,8 @@ async def followed(
         )
         return found
     found.told.append(_closed(run, status, finished, emitted))
+    if not (emitted.openings or emitted.owed):
+        await _bury_unread(installation, run, found)
     return found
 
 
@@ -87,6 +89,20 @@ def _closed(run: Run, status: str, finished: Finished, emitted: Emitted) -> Draf
     if emitted.events:
         body["events"] = [item["event"] for item in emitted.events]
     return Draft("task.closed", body)
+
+
+async def _bury_unread(installation: Installation, run: Run, found: Following) -> None:
+    """What nobody has read when the last run of a root task closes, and all of its tasks with it, nobody will read: a
+    dead letter, for people to see (F26)."""
+    ledger, root = installation.ledger, run.root_task
+    unread = await ledger.query("unread_of_root", root)
+    if not unread or any(name != run.id for name, _ in await ledger.query("open_runs_of_root", root)):
+        return
+    tasks = map(Task.of_row, await ledger.query("tasks_of_root", root))
+    if any(task.state == OPEN and task.id != run.task for task in tasks):
+        return
+    reason = Text("message.never_read")
+    found.told += [Draft("message.undelivered", {"message": name, "reason": reason}) for (name,) in unread]
 
 
 async def _withdraw(installation: Installation, run: Run, found: Following) -> None:

@@ -117,6 +117,11 @@ FROM message WHERE id = ?;
 -- name: messages_dead
 SELECT id, root, type, sender, recipient FROM message WHERE state = 'dead' AND id > ? ORDER BY id LIMIT ?;
 
+-- name: unread_of_root
+-- What was sent to agents, not as a reply, and read by none.
+SELECT id FROM message WHERE root = ? AND state = 'unread' AND run_to IS NULL AND recipient NOT GLOB 'pe*'
+ORDER BY place;
+
 -- name: reply_of
 SELECT id, place, type, sender, run FROM message WHERE reply_to = ?;
 
