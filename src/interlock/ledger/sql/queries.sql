@@ -187,6 +187,53 @@ FROM action WHERE task = ? AND run = ? AND state = 'claimed' ORDER BY id;
 SELECT id, tool, state, key, identity, arguments, task, run, call, attempt, deadline, result, labels
 FROM action WHERE task = ? ORDER BY id;
 
+-- name: meet_actor
+INSERT INTO actor (perspective, id, name) VALUES (?, ?, ?);
+
+-- name: insert_identity
+INSERT INTO identity (perspective, connector, external, actor) VALUES (?, ?, ?, ?);
+
+-- name: set_identity_link
+INSERT INTO identity_link (perspective, one, other, evidence, by, state) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (perspective, one, other) DO UPDATE
+SET evidence = excluded.evidence, by = excluded.by, state = excluded.state;
+
+-- name: open_conversation
+INSERT INTO conversation (perspective, id, connector, thread) VALUES (?, ?, ?, ?);
+
+-- name: join_conversation
+INSERT INTO participant (perspective, conversation, actor) VALUES (?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: leave_conversation
+DELETE FROM participant WHERE perspective = ? AND conversation = ? AND actor = ?;
+
+-- name: insert_message_event
+INSERT INTO message_event (perspective, conversation, place, id, actor, way, external, content, labels, at, run)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: move_conversation
+UPDATE conversation SET place = ? WHERE perspective = ? AND id = ?;
+
+-- name: take_turn
+UPDATE conversation SET turned = ?, run = ? WHERE perspective = ? AND id = ?;
+
+-- name: conversation_stands
+-- A guard: nothing was observed in a conversation since it was looked at, and no other run took a turn.
+UPDATE conversation SET place = place WHERE perspective = ? AND id = ? AND place = ? AND turned = ?;
+
+-- name: insert_memory
+INSERT INTO memory (perspective, id, revision, subject, run, message, conversation, labels, content, at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: insert_foreign_artifact
+INSERT INTO foreign_artifact (perspective, run, call, ref, digest, labels) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: name_audience
+INSERT INTO audience (label, member) VALUES (?, ?) ON CONFLICT DO NOTHING;
+
+-- name: members_of_audience
+SELECT member FROM audience WHERE label = ? ORDER BY member;
+
 -- name: insert_artifact
 INSERT INTO artifact (run, name, digest, size, media, labels) VALUES (?, ?, ?, ?, ?, ?);
 
