@@ -11,6 +11,7 @@ from interlock.agent.spec import Spec
 from interlock.catalogue import Text
 from interlock.clock import Clock, SystemClock, new_id
 from interlock.connector.model.choice import Models
+from interlock.connector.observation import Observation
 from interlock.errors import InterlockError
 from interlock.fault import from_environment
 from interlock.ledger.content_check import ContentCheck
@@ -26,6 +27,7 @@ from interlock.perspective.snapshot import Snapshot, load, named_by_manifest
 from interlock.run.brief import checked_brief, checked_person, encoded_brief
 from interlock.run.human_queue import HumanQueue
 from interlock.run.installation import Installation
+from interlock.run.observing import Observed, observe
 from interlock.run.opening import Taker, opened_by_person
 from interlock.run.publishing import Publication, publish
 from interlock.run.run import TRAIL, Run, fold
@@ -207,6 +209,20 @@ class Runtime:
             now = installation.clock.now()
             worker.take(Run.of_opening(opening.run, opening.body, outcome.heads[0], opening.fence, now))
         return opening.run
+
+    async def observe(
+        self, connector: str, observation: Observation, worker: Worker | None = None
+    ) -> list[Observed]:
+        """Bring in a message of the outside; see `interlock.run.observing.observe`. With `worker` that worker runs at
+        once what it opens; else it is queued."""
+        found = await observe(
+            self.installation, connector, observation, worker.taker() if worker else None
+        )
+        for item in found:
+            if worker is not None and item.opening is not None and item.opening.fence and item.head is not None:
+                opening, now = item.opening, self.installation.clock.now()
+                worker.take(Run.of_opening(opening.run, opening.body, item.head, opening.fence, now))
+        return found
 
     async def _note_not_started(self, agent: Address, person: str, state: str) -> None:
         body = {"agent": agent, "state": state, "opened_by": {"kind": "person", "name": person}}

@@ -12,7 +12,7 @@ from interlock.gate.policy import Policy
 from interlock.scope.label import DeclaredLabel, Vocabulary
 from interlock.scope.scope import Scope
 
-__all__ = ["ModelChoice", "Policy", "SecretGrant", "Settings", "Sizes"]
+__all__ = ["ConnectorChoice", "ModelChoice", "Policy", "SecretGrant", "Settings", "Sizes"]
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -55,6 +55,21 @@ class SecretGrant:
 
     variable: str
     tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorChoice:
+    """A connector by name: where conversations come in from, and answers go out to (UI-5).
+
+    scope: whose data comes in, which is labelled with its area. key: the environment variable that holds the secret with
+    which messages are signed, both ways. reply_to: the address that answers are sent to; None for a connector that only
+    brings in. labels: further labels of what comes in, beside `untrusted`.
+    """
+
+    scope: Scope
+    key: str
+    reply_to: str | None = None
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +123,8 @@ class Settings:
     secrets: by name, the environment variable that holds it and the tools that may use it.
     policies: rules of the installation's own, which ask or deny.
     people: by name, the roles that a person has, each with the scopes in which; without any, everybody has all.
+    connectors: by name, where conversations come in from.
+    history: how many messages of a conversation a turn is shown before those that engage it.
     modules: Python files or modules that declare tools and function bodies.
     """
 
@@ -137,6 +154,8 @@ class Settings:
     secrets: Mapping[str, SecretGrant] = field(default_factory=dict)
     policies: tuple[Policy, ...] = ()
     people: Mapping[str, Mapping[str, tuple[Scope, ...]]] = field(default_factory=dict)
+    connectors: Mapping[str, ConnectorChoice] = field(default_factory=dict)
+    history: int = 40
     modules: tuple[str, ...] = ()
 
     def has_role(self, person: str, role: str, scope: Scope) -> bool:

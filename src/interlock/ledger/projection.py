@@ -16,7 +16,7 @@ PROJECTED = (
     *("run", "task", "artifact", "agent", "version", "listening", "stopped"),
     *("message", "question", "decision", "action"),
     *("actor", "identity", "identity_link", "conversation", "participant", "message_event", "memory"),
-    *("foreign_artifact", "audience"),
+    *("foreign_artifact", "said", "audience"),
 )
 """The tables that hold nothing but projections (`stream`, the heads, is checked step by step)."""
 
@@ -66,6 +66,8 @@ def _version_published(stream: str, seq: int, at: int, body: Body) -> Iterator[R
     yield Row("forget_listening", (agent,))
     for trigger in wiring["starts_on"]:
         yield Row("insert_listening", (trigger["event"], agent))
+    for item in wiring.get("attends", ()):
+        yield Row("insert_listening", (f"connector:{item['connector']}", agent))
 
 
 def _agent_state(state: str) -> "Rule":
@@ -192,6 +194,13 @@ def _message_observed(stream: str, seq: int, at: int, body: Body) -> Iterator[Ro
     labels = ",".join(body["labels"])
     yield Row("insert_message_event", (perspective, stream, seq, *said, labels, body["at"], body.get("run")))
     yield Row("move_conversation", (seq, perspective, stream))
+    if body["way"] == "own":
+        yield Row("insert_said", (body["event"], perspective, stream, body["run"]))
+
+
+def _message_delivered(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    if "external" in body:
+        yield Row("name_said", (body["external"], body["event"]))
 
 
 def _turn_opened(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
@@ -250,6 +259,7 @@ _RULES: dict[str, Rule] = {
     "identity.unlinked": _identity_link("undone"),
     "conversation.opened": _conversation_opened,
     "message.observed": _message_observed,
+    "message.delivered": _message_delivered,
     "turn.opened": _turn_opened,
     "memory.written": _memory_written,
     "tool.answered": _tool_answered,

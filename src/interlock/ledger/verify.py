@@ -52,6 +52,7 @@ SUBJECT = {
     "message_event": "conversation",
     "memory": "id",
     "foreign_artifact": "run",
+    "said": "conversation",
     "audience": "label",
 }
 """The column of each projected table that names the stream its rows come from."""

@@ -45,11 +45,10 @@ class Wall:
         self._inner = {table: f"inner_{secrets.token_hex(16)}" for table in TABLES}
         self._own = f"perspective_{secrets.token_hex(16)}"
         self._db.create_scalar_function(self._own, lambda: self._perspective, 0, deterministic=True)
-        self._columns: set[tuple[str, str]] = set()
         for table, inner in self._inner.items():
             self._raise_over(table, inner)
-        self._db.authorizer = self._allows
         self._names = frozenset(self._inner.values())
+        self._db.authorizer = self._allows
 
     def _raise_over(self, table: str, inner: str) -> None:
         columns = [row[1] for row in self._db.execute(f"PRAGMA main.table_info({table})")]
@@ -94,7 +93,7 @@ class Wall:
             return self._db.execute(sql, values).fetchall()
         except UnicodeEncodeError as error:
             raise InterlockError("ledger.not_text", value=error.object) from None
-        except apsw.AuthError as error:
+        except (apsw.AuthError, apsw.SQLError) as error:
             raise InterlockError("ledger.behind_wall", why=str(error)) from None
         except (apsw.Error, UnicodeDecodeError) as error:
             raise InterlockError("ledger.unreadable", file=str(self._path), why=str(error)) from None

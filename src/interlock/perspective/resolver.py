@@ -9,10 +9,12 @@ from interlock import canonical
 from interlock.agent.spec import FINAL_ANSWER, Spec
 from interlock.catalogue import say
 from interlock.connector.model.model import Message, Request, ToolOffer
+from interlock.errors import InterlockError
 from interlock.event.event import EventInput, Exposed
 from interlock.gate.tool import Tool
 from interlock.ledger.content_store import ContentStore
 from interlock.perspective.answer import load_answer
+from interlock.perspective.perspective import Perspective
 
 __all__ = ["Entry", "Resolver", "instructions_of", "offer_of", "shown_slice"]
 
@@ -50,7 +52,7 @@ def instructions_of(spec: Spec, kind: str, words: int, language: str) -> str:
         parts.append(say("prompt.input_names_artifacts", language))
     elif kind == "request":
         parts.append(say("prompt.report_terms", language, words=words))
-    elif kind in {"hand_off", "question", "status"}:
+    elif kind in {"hand_off", "question", "status", "turn"}:
         parts.append(say(f"prompt.by_{kind}", language))
     exposed = sorted(spec.exposed - {FINAL_ANSWER})
     parts.append(
@@ -64,6 +66,7 @@ class Resolver:
 
     def __init__(
         self,
+        view: Perspective,
         contents: ContentStore,
         agent: str,
         instructions: str,
@@ -71,7 +74,8 @@ class Resolver:
         shown: int,
         language: str,
     ) -> None:
-        self._contents, self._agent, self._instructions = contents, agent, instructions
+        self._view, self._contents = view, contents
+        self._agent, self._instructions = agent, instructions
         self._offers, self._shown, self._language = offers, shown, language
         self._messages: list[Message] = []
 
@@ -90,6 +94,8 @@ class Resolver:
     async def _opening(self, opening: dict[str, Any]) -> str:
         if "given" in opening:
             return await self._given(opening)
+        if "turn" in opening:
+            return await self._turn(opening["turn"])
         if "event" in opening:
             return canonical.encode(EventInput.from_dict(opening["event"]).shown()).decode()
         if "input" not in opening:
@@ -110,6 +116,33 @@ class Resolver:
             header = say("prompt.decided", self._language, revision=item["revision"])
             parts.append(f"{header}\n{(await self._contents.read(item['content'])).decode()}")
         return "\n\n".join(parts)
+
+    async def _turn(self, turn: dict[str, Any]) -> str:
+        """What was said in the conversation, as this agent observed it: what is new, and before it what was said
+        earlier."""
+        names = {
+            actor: await self._name(actor) for actor in await self._view.participants(turn["conversation"])
+        }
+        form = {
+            "type": "turn",
+            "present": [{"actor": actor, "name": name} for actor, name in names.items()],
+            "earlier": [await self._said(event) for event in turn["history"]],
+            "messages": [await self._said(event) for event in turn["events"]],
+        }
+        return canonical.encode(form).decode()
+
+    async def _said(self, name: str) -> dict[str, Any]:
+        event = await self._view.event(name)
+        if event is None:
+            raise InterlockError("content.missing", digest=name)
+        text = (await self._contents.read(event.content)).decode()
+        if event.way == "own":
+            return {"from": "you", "text": text}
+        return {"from": await self._name(event.actor), "actor": event.actor, "text": text}
+
+    async def _name(self, actor: str) -> str:
+        digest = await self._view.name_of(actor)
+        return "" if digest is None else (await self._contents.read(digest)).decode()
 
     async def _message(self, entry: Entry) -> Message:
         if entry.kind == "answer":

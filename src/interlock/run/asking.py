@@ -14,6 +14,7 @@ from interlock.catalogue import Text
 from interlock.connector.model.model import Answer, Message, Model, ModelFailure, Request
 from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
+from interlock.perspective.perspective import Perspective
 from interlock.perspective.resolver import Resolver
 from interlock.perspective.snapshot import SnapshotKeeper
 from interlock.run.allowance import draw_for
@@ -60,7 +61,7 @@ class Asking:
         settings = installation.settings
         head = installation.prompt_head(spec, run.version, run.opening["opened_by"]["kind"])
         self._resolver = Resolver(
-            installation.contents, run.agent, *head, settings.sizes.shown, settings.language
+            Perspective(installation.ledger, run.agent), installation.contents, run.agent, *head, settings.sizes.shown, settings.language
         )
 
     async def ask(self, number: int) -> Answer | End | None:

@@ -15,6 +15,7 @@ from interlock.errors import InterlockError
 from interlock.ledger.ledger import Refused, Write
 from interlock.ledger.step import Draft, Head
 from interlock.run.closing import Emitted, closing_rows, publish_events, returned_budget
+from interlock.run.conversing import follow_turn
 from interlock.run.finish import Finished
 from interlock.run.following import Following, followed
 from interlock.run.installation import Installation
@@ -55,6 +56,8 @@ class Ending:
             following = await followed(
                 self._installation, self.run, self._spec, status, reason, finished, owns, waited_for, emitted
             )
+            if "turn" in self.run.opening:
+                await follow_turn(self._installation, self.run, status, finished, following)
             openings = [*emitted.openings, *following.openings]
             body = self._closing_body(status, reason, finished, emitted, detail)
             refused = await self._write(body, finished, emitted, following, openings)

@@ -19,6 +19,7 @@ __all__ = [
     "Given",
     "Opening",
     "Taker",
+    "Turn",
     "charge",
     "draw",
     "give_back",
@@ -26,6 +27,7 @@ __all__ = [
     "opened_by_event",
     "opened_by_message",
     "opened_by_person",
+    "opened_by_turn",
 ]
 
 
@@ -236,6 +238,63 @@ def opened_by_event(
     taken = draw(root, Usage(**budget.as_dict()))
     by = {"kind": "event", "event": event.event, "run": event.source_run}
     return _opening(run, body, budget, taker, (taken,), by)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A batch of what was said in a conversation, which engages the agent (PX-5).
+
+    conversation, connector: where. events: the ids of the message events that engage it, with the places of the first
+    and the last; history: the ids of those before that the agent is shown. actor: who said the last. labels: those of
+    all of them. place: where on its chain the run stands, when another agent's message engages it.
+    """
+
+    conversation: str
+    connector: str
+    first: int
+    last: int
+    events: tuple[str, ...]
+    history: tuple[str, ...]
+    actor: str
+    labels: Labels
+    place: Place | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give it as the opening step keeps it."""
+        return {
+            "conversation": self.conversation,
+            "connector": self.connector,
+            "first": self.first,
+            "last": self.last,
+            "events": list(self.events),
+            "history": list(self.history),
+        }
+
+
+def opened_by_turn(
+    run: str, task: str, spec: Spec, version: int, turn: Turn, limits: Budget, pool: Budget, taker: Taker
+) -> Opening:
+    """Give the opening of a run that a turn starts. `pool` is what its root task may use in all; the actor on whose
+    behalf it is stands under an id of this perspective alone."""
+    budget = limits.narrowed(spec.limits).narrowed(pool)
+    left = pool.left(Usage(**budget.as_dict()))
+    cause = f"turn:{turn.conversation}:{turn.first}"
+    body: dict[str, Any] = {
+        "format": FORMAT,
+        "agent": spec.address,
+        "version": version,
+        "scope": spec.scope,
+        "opened_by": {"kind": "turn", "name": turn.actor, "cause": cause},
+        "behalf": turn.actor,
+        "labels": listed(labels_at_opening(spec, turn.labels)),
+        "task": {"id": task, "root": task},
+        "chain": (turn.place or Place(run)).as_dict(),
+        "budget": budget.as_dict(),
+        "turn": turn.as_dict(),
+    }
+    pool_row = Row("insert_budget", (task, left.tool_calls, left.tokens, left.money, left.wall_ms))
+    by = {"kind": "turn", "name": turn.actor, "conversation": turn.conversation}
+    return _opening(run, body, budget, taker, (pool_row,), by)
 
 
 def opened_by_message(

@@ -16,6 +16,7 @@ from interlock.perspective.answer import store_answer
 from interlock.run.acknowledgement import acknowledged, adopt
 from interlock.run.allowance import draw_for_call
 from interlock.run.asking import Asking
+from interlock.run.conversing import withheld
 from interlock.run.door import Door
 from interlock.run.ending import Ending
 from interlock.run.finish import take_finish
@@ -209,6 +210,9 @@ class Runner:
     async def _finish_with(self, arguments: Any, call: CallState | None) -> None:
         if self.run.owes_a_report:
             await self._call_for_report(call)
+            return
+        if "turn" in self.run.opening and (reason := await withheld(self._installation, self.run)) is not None:
+            await self.ending.close("refused", reason)
             return
         sizes = self._installation.settings.sizes
         try:

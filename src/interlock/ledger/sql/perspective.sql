@@ -39,6 +39,9 @@ SELECT actor FROM participant WHERE conversation = ? ORDER BY actor;
 -- name: event_observed
 SELECT id, place FROM message_event WHERE conversation = ? AND external = ?;
 
+-- name: event_by_id
+SELECT place, id, actor, way, content, labels, at, run FROM message_event WHERE id = ?;
+
 -- name: events_before
 -- What was said up to a place, the last first.
 SELECT place, id, actor, way, content, labels, at, run FROM message_event

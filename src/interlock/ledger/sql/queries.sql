@@ -221,6 +221,22 @@ UPDATE conversation SET turned = ?, run = ? WHERE perspective = ? AND id = ?;
 -- A guard: nothing was observed in a conversation since it was looked at, and no other run took a turn.
 UPDATE conversation SET place = place WHERE perspective = ? AND id = ? AND place = ? AND turned = ?;
 
+-- name: run_is_open
+-- A guard: a run is not closed.
+UPDATE run SET status = status WHERE id = ? AND status = 'open';
+
+-- name: insert_said
+INSERT INTO said (id, agent, conversation, run) VALUES (?, ?, ?, ?);
+
+-- name: name_said
+UPDATE said SET external = ? WHERE id = ?;
+
+-- name: said_by_id
+SELECT id, agent, conversation, run FROM said WHERE id = ?;
+
+-- name: said_as
+SELECT id, agent, conversation, run FROM said WHERE external = ?;
+
 -- name: insert_memory
 INSERT INTO memory (perspective, id, revision, subject, run, message, conversation, labels, content, at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
@@ -391,6 +407,19 @@ DELETE FROM timer WHERE id = ?;
 
 -- name: timers_due
 SELECT id, due_at, kind, root, body FROM timer WHERE due_at <= ? ORDER BY due_at, id LIMIT ?;
+
+-- name: insert_outgoing
+INSERT INTO outgoing (id, agent, conversation, connector, content, due_at) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: outgoing_due
+SELECT id, agent, conversation, connector, content, due_at, attempts FROM outgoing
+WHERE due_at <= ? ORDER BY due_at, id LIMIT ?;
+
+-- name: postpone_outgoing
+UPDATE outgoing SET due_at = ?, attempts = attempts + 1 WHERE id = ? AND attempts = ?;
+
+-- name: end_outgoing
+DELETE FROM outgoing WHERE id = ?;
 
 -- name: insert_budget
 INSERT INTO budget (subject, tool_calls, tokens, money, wall_ms) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;

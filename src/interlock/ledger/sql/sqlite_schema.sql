@@ -265,6 +265,7 @@ CREATE TABLE message_event (
   PRIMARY KEY (perspective, conversation, place)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX message_event_once ON message_event (perspective, conversation, external);
+CREATE UNIQUE INDEX message_event_by_id ON message_event (perspective, id);
 CREATE INDEX message_event_of_actor ON message_event (perspective, actor, at);
 
 -- A memory in each of its revisions (ME-1, ME-5).
@@ -293,6 +294,17 @@ CREATE TABLE foreign_artifact (
   labels      TEXT NOT NULL,
   PRIMARY KEY (perspective, run, call)
 ) STRICT, WITHOUT ROWID;
+
+-- What an agent said outside, so that it is known when it comes back; `external` is the keyed digest of what the outside
+-- calls it, as soon as that is known.
+CREATE TABLE said (
+  id           TEXT NOT NULL PRIMARY KEY,
+  agent        TEXT NOT NULL,
+  conversation TEXT NOT NULL,
+  run          TEXT NOT NULL,
+  external     TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX said_as ON said (external) WHERE external IS NOT NULL;
 
 -- Who an audience is, by its label: identities, a connector's name and a keyed digest. It says who may have data, and is
 -- never itself shown.
@@ -341,6 +353,19 @@ CREATE TABLE timer (
   body   TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX timer_by_due ON timer (due_at, id);
+
+-- What an agent said in a conversation and the outside has not taken yet. After a crash the row is still there: it is
+-- sent again under the same id, by which the outside knows it.
+CREATE TABLE outgoing (
+  id           TEXT    NOT NULL PRIMARY KEY,
+  agent        TEXT    NOT NULL,
+  conversation TEXT    NOT NULL,
+  connector    TEXT    NOT NULL,
+  content      TEXT    NOT NULL,
+  due_at       INTEGER NOT NULL,
+  attempts     INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE INDEX outgoing_by_due ON outgoing (due_at, id);
 
 -- What is left of a shared budget: a root task's, or a scope's for a day. After a crash what a run drew stays
 -- drawn until that run closes. NULL means that nobody set a limit.
