@@ -215,11 +215,14 @@ class Runtime:
     ) -> list[Observed]:
         """Bring in a message of the outside; see `interlock.run.observing.observe`. With `worker` that worker runs at
         once what it opens; else it is queued."""
-        found = await observe(
-            self.installation, connector, observation, worker.taker() if worker else None
-        )
+        found = await observe(self.installation, connector, observation, worker.taker() if worker else None)
         for item in found:
-            if worker is not None and item.opening is not None and item.opening.fence and item.head is not None:
+            if (
+                worker is not None
+                and item.opening is not None
+                and item.opening.fence
+                and item.head is not None
+            ):
                 opening, now = item.opening, self.installation.clock.now()
                 worker.take(Run.of_opening(opening.run, opening.body, item.head, opening.fence, now))
         return found

@@ -61,9 +61,9 @@ class SecretGrant:
 class ConnectorChoice:
     """A connector by name: where conversations come in from, and answers go out to (UI-5).
 
-    scope: whose data comes in, which is labelled with its area. key: the environment variable that holds the secret with
-    which messages are signed, both ways. reply_to: the address that answers are sent to; None for a connector that only
-    brings in. labels: further labels of what comes in, beside `untrusted`.
+    scope: whose data comes in, which is labelled with its area. key: the environment variable that holds the secret
+    with which messages are signed, both ways. reply_to: the address that answers are sent to; None for a connector
+    that only brings in. labels: further labels of what comes in, beside `untrusted`.
     """
 
     scope: Scope

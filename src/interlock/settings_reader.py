@@ -63,7 +63,9 @@ def read_settings(text: str | bytes, file: str, *, limit: int = SETTINGS_BYTES) 
 
 
 def _may_hold_a_secret(path: Path) -> bool:
-    return path[:1] in {("secrets",), ("models",), ("connectors",)} and (len(path) < 3 or path[2] in {"variable", "key"})
+    return path[:1] in {("secrets",), ("models",), ("connectors",)} and (
+        len(path) < 3 or path[2] in {"variable", "key"}
+    )
 
 
 def _settings(form: Form) -> Settings:

@@ -180,4 +180,6 @@ async def test_what_is_seen_is_rebuilt_from_the_steps(store: SqliteStore) -> Non
         assert [finding async for finding in ledger.verify()] == []
     store.meddle("UPDATE message_event SET labels = 'pii' WHERE content = 'canary'")
     async with store.open() as ledger:
-        assert ("projection", "message_event") in [(item.problem, item.detail) async for item in ledger.verify()]
+        assert ("projection", "message_event") in [
+            (item.problem, item.detail) async for item in ledger.verify()
+        ]

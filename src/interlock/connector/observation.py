@@ -19,8 +19,8 @@ class Observation:
 
     external: what the outside calls the message; the same one brought twice is one. thread: what it calls the
     conversation. sender: who wrote it. room: everybody who can read it, the sender too; None where the outside does not
-    say, which leaves who was known to be there. at: when, in milliseconds since the Unix epoch. own: the id of a message
-    event that an agent sent out, where the outside gives it back.
+    say, which leaves who was known to be there. at: when, in milliseconds since the Unix epoch. own: the id of a
+    message event that an agent sent out, where the outside gives it back.
     """
 
     external: str

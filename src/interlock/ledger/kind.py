@@ -55,7 +55,10 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "action.failed": ("action", "Surely nothing was done; the action may be claimed anew."),
     "action.in_doubt": ("action", "Nobody knows whether the action was done."),
     "actor.met": ("agent", "The agent met somebody at a connector: who, and as what; a name is content."),
-    "identity.linked": ("agent", "Two actors are one person, in this perspective: on what evidence, says who."),
+    "identity.linked": (
+        "agent",
+        "Two actors are one person, in this perspective: on what evidence, says who.",
+    ),
     "identity.unlinked": ("agent", "Two actors are not one person after all: why, says who."),
     "conversation.opened": ("conversation", "A thread at a connector, as one agent sees it."),
     "message.observed": (

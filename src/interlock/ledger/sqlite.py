@@ -49,7 +49,9 @@ _CONSTRAINTS: dict[str, Outcome] = {
     "UNIQUE constraint failed: action.id": Refused("duplicate_action"),
     "UNIQUE constraint failed: decision.root, decision.topic": Refused("already_decided"),
     "UNIQUE constraint failed: task.id": Refused("task_known"),
-    "UNIQUE constraint failed: identity.perspective, identity.connector, identity.external": Refused("actor_known"),
+    "UNIQUE constraint failed: identity.perspective, identity.connector, identity.external": Refused(
+        "actor_known"
+    ),
     "UNIQUE constraint failed: conversation.perspective, conversation.connector, conversation.thread": Refused(
         "conversation_known"
     ),

@@ -26,7 +26,9 @@ TABLES = (
 )
 """The tables whose key a perspective leads."""
 READING = ("SELECT", "WITH", "VALUES")
-FUNCTIONS = frozenset({"count", "max", "min", "sum", "total", "length", "lower", "coalesce", "ifnull", "substr"})
+FUNCTIONS = frozenset(
+    {"count", "max", "min", "sum", "total", "length", "lower", "coalesce", "ifnull", "substr"}
+)
 """The functions that a statement behind the wall may call, beside the wall's own."""
 
 
@@ -44,7 +46,7 @@ class Wall:
         self._db.execute("PRAGMA cache_size = -65536")
         self._inner = {table: f"inner_{secrets.token_hex(16)}" for table in TABLES}
         self._own = f"perspective_{secrets.token_hex(16)}"
-        self._db.create_scalar_function(self._own, lambda: self._perspective, 0, deterministic=True)
+        self._db.create_scalar_function(self._own, lambda *_: self._perspective, 0, deterministic=True)
         for table, inner in self._inner.items():
             self._raise_over(table, inner)
         self._names = frozenset(self._inner.values())
@@ -57,9 +59,11 @@ class Wall:
         self._db.execute(f"CREATE TEMP VIEW {inner} AS SELECT {shown} FROM main.{table} {where}")
         self._db.execute(f"CREATE TEMP VIEW {table} AS SELECT {shown} FROM {inner}")
 
-    def _allows(self, action: int, one: str | None, two: str | None, base: str | None, source: str | None) -> int:
+    def _allows(
+        self, action: int, one: str | None, two: str | None, base: str | None, source: str | None
+    ) -> int:
         """Let only a wall's own view read a table. SQLite names in `source` the innermost view that reads."""
-        if action == apsw.SQLITE_SELECT or action == apsw.SQLITE_RECURSIVE:
+        if action in {apsw.SQLITE_SELECT, apsw.SQLITE_RECURSIVE}:
             return apsw.SQLITE_OK
         if action == apsw.SQLITE_FUNCTION:
             known = two in FUNCTIONS or (two == self._own and source in self._names)

@@ -1,4 +1,5 @@
-"""A perspective: what one agent has seen of the outside: whom it met, its conversations, what was said there (PX-1, PX-2).
+"""A perspective: what one agent has seen of the outside: whom it met, its conversations, what was said there (PX-1,
+PX-2).
 
 All that is here reads through the wall, with the perspective before every key. Two agents that know the same person
 hold an actor each, and each its own conversation of the same thread.
@@ -25,8 +26,8 @@ def identity(connector: str, external: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A thread as one agent sees it. place: of the last message event; turned: of the last one that a turn took in, which
-    `run` worked on."""
+    """A thread as one agent sees it. place: of the last message event; turned: of the last one that a turn took in,
+    which `run` worked on."""
 
     id: str
     connector: str
@@ -43,8 +44,8 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class MessageEvent:
-    """A message as the agent observed it or sent it. `content` is the digest of its text, `at` milliseconds since the Unix
-    epoch, `run` the run that said it where the agent did."""
+    """A message as the agent observed it or sent it. `content` is the digest of its text, `at` milliseconds since the
+    Unix epoch, `run` the run that said it where the agent did."""
 
     place: int
     id: str
@@ -134,9 +135,11 @@ class Perspective:
         return [MessageEvent.of_row(row) for row in rows][::-1]
 
     async def outsider(self, labels: Iterable[str], room: Room) -> frozenset[str] | None:
-        """Give somebody in a room who could not have observed what has these labels; None when everybody could (ME-2)."""
+        """Give somebody in a room who could not have observed what has these labels; None when everybody could
+        (ME-2)."""
         named = audiences_in(labels)
         members = {
-            label: [row[0] for row in await self._ledger.query("members_of_audience", label)] for label in named
+            label: [row[0] for row in await self._ledger.query("members_of_audience", label)]
+            for label in named
         }
         return outsider(named, room, members)

@@ -61,7 +61,12 @@ class Asking:
         settings = installation.settings
         head = installation.prompt_head(spec, run.version, run.opening["opened_by"]["kind"])
         self._resolver = Resolver(
-            Perspective(installation.ledger, run.agent), installation.contents, run.agent, *head, settings.sizes.shown, settings.language
+            Perspective(installation.ledger, run.agent),
+            installation.contents,
+            run.agent,
+            *head,
+            settings.sizes.shown,
+            settings.language,
         )
 
     async def ask(self, number: int) -> Answer | End | None:

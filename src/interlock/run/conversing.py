@@ -1,4 +1,5 @@
-"""Conversing: how a turn ends: the closing answer is said in the conversation, if it may be, and the next turn opens."""
+"""Conversing: how a turn ends: the closing answer is said in the conversation, if it may be, and the next turn
+opens."""
 
 from interlock.agent.spec import FINAL_ANSWER
 from interlock.catalogue import Text
@@ -9,9 +10,10 @@ from interlock.perspective.perspective import Perspective
 from interlock.run.finish import Finished
 from interlock.run.following import Following
 from interlock.run.installation import Installation
-from interlock.run.observing import next_turn, room_label
+from interlock.run.observing import room_label
 from interlock.run.opening import Taker
 from interlock.run.run import Run
+from interlock.run.turn import next_turn
 from interlock.scope.barrier import barrier
 from interlock.scope.label import Labels, join, listed
 
@@ -52,7 +54,9 @@ async def follow_turn(
     if status == "finished" and FINAL_ANSWER in finished.artifacts:
         reason = await withheld(installation, run)
         if reason is not None:
-            drafts.append(Draft("message.withheld", {"perspective": run.agent, "run": run.id, "reason": reason}))
+            drafts.append(
+                Draft("message.withheld", {"perspective": run.agent, "run": run.id, "reason": reason})
+            )
         else:
             name = new_id("event", installation.clock)
             drafts.append(await _said(installation, view, run, name, finished, found))

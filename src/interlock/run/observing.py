@@ -18,19 +18,18 @@ from interlock.ledger.ledger import Appended, Conflict, ContentRow, Refused, Row
 from interlock.ledger.step import Draft, Head
 from interlock.perspective.perspective import Conversation, MessageEvent, Perspective, identity
 from interlock.run.installation import Installation
-from interlock.run.opening import Opening, Taker, Turn, opened_by_turn
-from interlock.scope.audience import Room, audience_label
+from interlock.run.opening import Opening, Taker
+from interlock.run.turn import BATCH, open_turn, turn_draft, turn_of
+from interlock.scope.audience import audience_label
 from interlock.scope.barrier import barrier
 from interlock.scope.label import UNTRUSTED, Labels, area_label, join, listed
 from interlock.scope.scope import Address, Scope
 from interlock.settings import ConnectorChoice
 
-__all__ = ["Observed", "next_turn", "observe", "room_label"]
+__all__ = ["Observed", "observe", "room_label"]
 
 TRIES = 20
 LONGEST_TEXT, LONGEST_NAME, LONGEST_ID, LARGEST_ROOM = 64 * 1024, 256, 512, 1000
-BATCH = 1000
-"""How many messages one turn takes in at most; more are the next one's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +82,12 @@ async def observe(
         "listeners_of_event", f"connector:{connector}"
     ):
         stopped = installation.is_stopped(Scope(scope), await installation.stopped())
-        observing = Observing(installation, connector, choice, await installation.spec(address, version), version)
-        found.append(await observing.take(observation, said, "stopped" if stopped else state, taker or Taker()))
+        observing = Observing(
+            installation, connector, choice, await installation.spec(address, version), version
+        )
+        found.append(
+            await observing.take(observation, said, "stopped" if stopped else state, taker or Taker())
+        )
     return found
 
 
@@ -104,7 +107,7 @@ async def _said(
     if not rows:
         digest = _external(installation, choice, observation.external)
         rows = await installation.ledger.query("said_as", digest)
-    return tuple(rows[0]) if rows else None  # type: ignore[return-value]
+    return tuple(rows[0]) if rows else None
 
 
 def _external(installation: Installation, choice: ConnectorChoice, text: str) -> str:
@@ -115,7 +118,9 @@ def _external(installation: Installation, choice: ConnectorChoice, text: str) ->
 def _check(observation: Observation) -> None:
     people = (observation.sender, *(observation.room or ()))
     if observation.room is not None and len(observation.room) > LARGEST_ROOM:
-        raise InterlockError("connector.too_long", field="room", size=len(observation.room), limit=LARGEST_ROOM)
+        raise InterlockError(
+            "connector.too_long", field="room", size=len(observation.room), limit=LARGEST_ROOM
+        )
     texts = [
         ("text", observation.text, LONGEST_TEXT),
         ("external", observation.external, LONGEST_ID),
@@ -222,12 +227,12 @@ class Observing:
         outcome = await self._append(conversation, head, adding, event, opening, busy)
         if not isinstance(outcome, Appended):
             return None
-        name = "waiting" if busy else "engaged" if opening else "observed" if stopping is None else "not_started"
+        name = (
+            "waiting" if busy else "engaged" if opening else "observed" if stopping is None else "not_started"
+        )
         run = opening.run if opening else busy or ""
         where = outcome.heads[1] if opening else None
-        return Observed(
-            self._spec.address, name, conversation.id, event.id, run, stopping, opening, where
-        )
+        return Observed(self._spec.address, name, conversation.id, event.id, run, stopping, opening, where)
 
     async def _head(self, conversation: Conversation | None) -> Head:
         if conversation is None:
@@ -256,13 +261,13 @@ class Observing:
             present = before | {sender}
         else:
             present = {sender, *[await self._actor(person, adding) for person in observation.room]}
-        identities = [adding.identities.get(one) or await self._view.identities(one) for one in sorted(present)]
+        identities = [
+            adding.identities.get(one) or await self._view.identities(one) for one in sorted(present)
+        ]
         label, members = room_label(identities)
         if not await self._installation.ledger.query("members_of_audience", label):
             adding.met.append(Draft("audience.named", {"members": members, "audience": label}))
-        kept = await self._installation.contents.keep_any(
-            self._spec.scope.company, observation.text.encode()
-        )
+        kept = await self._installation.contents.keep_any(self._spec.scope.company, observation.text.encode())
         adding.contents.append(kept.row)
         way = self._way if stopping is None else "observe"
         event = MessageEvent(
@@ -299,9 +304,9 @@ class Observing:
         for actor, known in adding.identities.items():
             if mine in known:
                 return actor
-        actor = await self._view.actor(self._connector, external)
-        if actor is not None:
-            return actor
+        known_as = await self._view.actor(self._connector, external)
+        if known_as is not None:
+            return known_as
         actor = new_id("actor", self._installation.clock)
         name = await self._installation.contents.keep_any(
             self._spec.scope.company, (person.name or person.external).encode()
@@ -331,8 +336,9 @@ class Observing:
             adding.identities.get(actor) or await self._view.identities(actor)
             for actor in await self._present(conversation, adding)
         ]
+        fresh = [draft.body["audience"] for draft in adding.met if draft.kind == "audience.named"]
         turn = await turn_of(
-            self._installation, self._view, conversation, [*after, event], (), room, place, adding
+            self._installation, self._view, conversation, [*after, event], (), room, place, fresh
         )
         return open_turn(self._installation, self._spec, self._version, turn, taker)
 
@@ -361,97 +367,14 @@ class Observing:
         if met:
             writes.append(Write(self._spec.address, None, met))
         writes += [
-            Write(draft.body["audience"], None, (draft,)) for draft in adding.met if draft.kind == "audience.named"
+            Write(draft.body["audience"], None, (draft,))
+            for draft in adding.met
+            if draft.kind == "audience.named"
         ]
         guards = list(opening.guards) if opening else []
         if busy is not None:
             guards.append(Row("run_is_open", (busy,), "run_closed"))
-        outcome = await self._installation.ledger.append(
-            writes, guards=guards, contents=adding.contents
-        )
+        outcome = await self._installation.ledger.append(writes, guards=guards, contents=adding.contents)
         if isinstance(outcome, Appended | Conflict | Refused):
             return outcome
         raise InterlockError("connector.busy", connector=self._connector, agent=self._spec.address)
-
-
-async def turn_of(
-    installation: Installation,
-    view: Perspective,
-    conversation: Conversation,
-    said: list[MessageEvent],
-    own: tuple[tuple[str, Labels], ...],
-    room: Room,
-    place: Place | None,
-    adding: _Adding | None = None,
-) -> Turn:
-    """Give the turn that takes in what was said since the last one, with what was said before as far as everybody who is
-    there now could observe it (ME-2). `own` is what the agent says at this moment, with its labels."""
-    batch = [item for item in said if item.way != "own"]
-    earlier = await view.events_before(conversation.id, conversation.turned, installation.settings.history)
-    shown = [item for item in (*earlier, *said) if item.way == "own" or item not in batch]
-    fresh = {draft.body["audience"] for draft in adding.met if draft.kind == "audience.named"} if adding else set()
-    eligible = [item for item in shown if await _may_see(view, item, room)]
-    heard = [item for item in batch if item.labels & fresh or await _may_see(view, item, room)]
-    labels = join(*(item.labels for item in (*eligible, *heard)), *(labels for _, labels in own))
-    return Turn(
-        conversation.id,
-        conversation.connector,
-        batch[0].place,
-        said[-1].place,
-        tuple(item.id for item in heard),
-        (*(item.id for item in eligible), *(name for name, _ in own)),
-        batch[-1].actor,
-        labels,
-        place,
-    )
-
-
-async def _may_see(view: Perspective, event: MessageEvent, room: Room) -> bool:
-    return await view.outsider(event.labels, room) is None
-
-
-def open_turn(
-    installation: Installation, spec: Spec, version: int, turn: Turn, taker: Taker
-) -> Opening:
-    """Give the opening of a turn's run."""
-    clock, settings = installation.clock, installation.settings
-    names = new_id("run", clock), new_id("task", clock)
-    return opened_by_turn(*names, spec, version, turn, settings.limits, settings.task_budget, taker)
-
-
-def turn_draft(perspective: str, opening: Opening, place: int) -> Draft:
-    """Give the step of a conversation that says which run takes in what was said up to a place."""
-    return Draft("turn.opened", {"perspective": perspective, "run": opening.run, "place": place})
-
-
-@dataclass(slots=True)
-class NextTurn:
-    """What closes a turn and opens the next: steps of the conversation, what must hold, and the run, if any is due."""
-
-    drafts: list[Draft]
-    guard: Row
-    opening: Opening | None
-
-
-async def next_turn(
-    installation: Installation,
-    agent: Address,
-    conversation: str,
-    own: tuple[tuple[str, Labels], ...],
-    taker: Taker,
-) -> NextTurn | None:
-    """Give the turn that is due in a conversation when the run of the one before closes; None where there is no such
-    conversation. What an agent that was paused meanwhile missed stays observed, and starts nothing (AG-5)."""
-    view = Perspective(installation.ledger, agent)
-    found = await view.conversation(conversation)
-    if found is None:
-        return None
-    guard = Row("conversation_stands", (agent, found.id, found.place, found.turned), "more_was_said")
-    said = await view.events_after(found.id, found.turned, BATCH)
-    engaging = any(item.way == "engage" for item in said)
-    version, state = await installation.current(agent)
-    if not engaging or state != "active":
-        return NextTurn([], guard, None)
-    turn = await turn_of(installation, view, found, said, own, await view.room(found.id), None)
-    opening = open_turn(installation, await installation.spec(agent, version), version, turn, taker)
-    return NextTurn([turn_draft(agent, opening, turn.last)], guard, opening)

@@ -211,7 +211,10 @@ class Runner:
         if self.run.owes_a_report:
             await self._call_for_report(call)
             return
-        if "turn" in self.run.opening and (reason := await withheld(self._installation, self.run)) is not None:
+        if (
+            "turn" in self.run.opening
+            and (reason := await withheld(self._installation, self.run)) is not None
+        ):
             await self.ending.close("refused", reason)
             return
         sizes = self._installation.settings.sizes

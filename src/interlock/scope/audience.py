@@ -28,7 +28,9 @@ def audiences_in(labels: Iterable[str]) -> Labels:
     return frozenset(label for label in labels if label.startswith(AUDIENCE))
 
 
-def outsider(labels: Iterable[str], room: Room, members: Mapping[str, Collection[str]]) -> frozenset[str] | None:
+def outsider(
+    labels: Iterable[str], room: Room, members: Mapping[str, Collection[str]]
+) -> frozenset[str] | None:
     """Give somebody in the room who could not have observed data with these labels; None when everybody could.
 
     `members` gives the identities of each audience by its label; one that it does not know has none, so that nobody

@@ -12,7 +12,17 @@ from dataclasses import dataclass, field
 from interlock.errors import InterlockError
 from interlock.scope.scope import Scope
 
-__all__ = ["AUDIENCE", "NO_LABELS", "UNTRUSTED", "DeclaredLabel", "Labels", "Vocabulary", "area_label", "join", "listed"]
+__all__ = [
+    "AUDIENCE",
+    "NO_LABELS",
+    "UNTRUSTED",
+    "DeclaredLabel",
+    "Labels",
+    "Vocabulary",
+    "area_label",
+    "join",
+    "listed",
+]
 
 Labels = frozenset[str]
 NO_LABELS: Labels = frozenset()
