@@ -10,7 +10,6 @@ These are working tables: all rows follow from the memories, and `CLEARED` with 
 """
 
 import json
-from base64 import b32encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -116,6 +115,7 @@ class Posted(NamedTuple):
     words: bytes
 
 
+@lru_cache(maxsize=50_000)
 def word_digest(word: str) -> bytes:
     """Give the digest of a word, under which it is posted."""
     return blake2b(word.encode(errors="surrogatepass"), digest_size=WORD_BYTES).digest()
@@ -147,21 +147,18 @@ def _list(*parts: str) -> str:
     for part in parts:
         encoded = part.encode(errors="surrogatepass")
         digest.update(len(encoded).to_bytes(8, "big") + encoded)
-    return _letters(digest.digest())
+    return digest.hexdigest()
 
 
-def _letters(digest: bytes) -> str:
-    return b32encode(digest).decode().lower()
-
-
+@lru_cache(maxsize=10_000)
 def _lists(perspective: str, list_: str, subject: str | None) -> tuple[str, ...]:
     wide = (list_, whole_list(perspective))
     return wide if subject is None else (*wide, *(about(of, subject) for of in wide))
 
 
 def _tokens(lists: Iterable[str], words: Iterable[bytes]) -> str:
-    letters = [_letters(word) for word in (ANY, *words)]
-    return " ".join(f"{list_}{word}" for list_ in lists for word in letters)
+    letters = [word.hex() for word in (ANY, *words)]
+    return " ".join([f"{list_}{word}" for list_ in lists for word in letters])
 
 
 def _packed(words: Mapping[bytes, float]) -> bytes:
@@ -243,8 +240,7 @@ class SearchIndex:
         return await self._numbers("recall_oldest", lists, ANY, limit)
 
     async def _numbers(self, query: str, lists: Sequence[str], word: bytes, limit: int) -> list[int]:
-        letters = _letters(word)
-        match = " OR ".join(f'"{list_}{letters}"' for list_ in lists)
+        match = " OR ".join(f'"{list_}{word.hex()}"' for list_ in lists)
         return [number for (number,) in await self._ledger.query(query, match, limit)]
 
     async def places(self, perspective: str, numbers: Iterable[int]) -> list[Place]:

@@ -49,7 +49,7 @@ MOST_ASKED, MOST_WORDS = 10_000, 32
 """How many characters of a question are read, and how many different stems of it are looked for."""
 FAR = 1_000
 """How many memories are read that hold a word, the newest first."""
-CANDIDATES = 128
+CANDIDATES = 64
 """How many memories are looked at closely."""
 
 
@@ -81,7 +81,7 @@ def memorable_rows(memory: Memorable) -> tuple[Row, ...]:
 
     Within a conversation memories are added in its order.
     """
-    told = Counter(islice(stems_in(memory.text[:MOST_TEXT]), MOST_TEXT))
+    told = Counter(stems_in(memory.text[:MOST_TEXT]))
     length = sum(told.values())
     weights: dict[str, float] = dict(told.most_common(MOST_STEMS))
     for stem in set(stems_in(memory.names[:MOST_ASKED])):
