@@ -81,6 +81,7 @@ def connect(path: Path, synchronous: str = "FULL", read_only: bool = False) -> a
         db.execute(f"PRAGMA synchronous = {synchronous}")
         db.execute("PRAGMA recursive_triggers = ON")
         db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA secure_delete = ON")
         db.execute("PRAGMA trusted_schema = OFF")
         db.execute("PRAGMA cache_size = -65536")
         db.execute("PRAGMA wal_autocheckpoint = 4000")

@@ -437,3 +437,99 @@ WHERE subject = ?;
 
 -- name: budget_of
 SELECT tool_calls, tokens, money, wall_ms FROM budget WHERE subject = ?;
+
+-- name: post_recall_words
+-- The first statement of those that index a memory; each does nothing when the memory is indexed already.
+INSERT INTO recall_word (rowid, tokens)
+SELECT (SELECT coalesce(max(number), 0) + 1 FROM recall_entry), ?
+WHERE NOT EXISTS (SELECT 1 FROM recall_entry WHERE perspective = ? AND id = ?);
+
+-- name: grow_recall_list
+INSERT INTO recall_list (list, count, length, last)
+SELECT ?, 1, ?, (SELECT coalesce(max(number), 0) + 1 FROM recall_entry)
+WHERE NOT EXISTS (SELECT 1 FROM recall_entry WHERE perspective = ? AND id = ?)
+ON CONFLICT (list) DO UPDATE SET count = count + 1, length = length + excluded.length, last = excluded.last;
+
+-- name: insert_recall_audience
+INSERT INTO recall_audience (perspective, list, member, since)
+SELECT ?1, ?2, value, (SELECT coalesce(max(number), 0) + 1 FROM recall_entry) FROM json_each(?3)
+WHERE NOT EXISTS (SELECT 1 FROM recall_audience WHERE perspective = ?1 AND list = ?2);
+
+-- name: insert_recall_entry
+-- The last one. Its place is the one after the last of its list in the conversation.
+INSERT INTO recall_entry (perspective, id, list, subject, conversation, place, at, length, asks, words)
+SELECT ?1, ?2, ?3, ?4, ?5, CASE WHEN ?5 IS NOT NULL THEN
+  (SELECT coalesce(max(place), 0) + 1 FROM recall_entry WHERE list = ?3 AND conversation = ?5) END, ?6, ?7, ?8, ?9
+WHERE NOT EXISTS (SELECT 1 FROM recall_entry WHERE perspective = ?1 AND id = ?2);
+
+-- name: recall_entry_by_id
+SELECT number, list, subject, length, words FROM recall_entry WHERE perspective = ? AND id = ?;
+
+-- name: unpost_recall_words
+INSERT INTO recall_word (recall_word, rowid, tokens)
+SELECT 'delete', number, ?1 FROM recall_entry WHERE perspective = ?2 AND id = ?3 AND number = ?4;
+
+-- name: shrink_recall_list
+UPDATE recall_list SET count = count - 1, length = length - ? WHERE list = ?
+AND EXISTS (SELECT 1 FROM recall_entry WHERE perspective = ? AND id = ? AND number = ?);
+
+-- name: remove_recall_entry
+DELETE FROM recall_entry WHERE perspective = ? AND id = ? AND number = ?;
+
+-- name: end_recall_list
+DELETE FROM recall_list WHERE list = ? AND count <= 0;
+
+-- name: end_recall_audience
+DELETE FROM recall_audience WHERE perspective = ? AND list = ?
+AND NOT EXISTS (SELECT 1 FROM recall_list WHERE list = ?);
+
+-- name: clear_recall_words
+INSERT INTO recall_word (recall_word) VALUES ('delete-all');
+
+-- name: clear_recall_entries
+DELETE FROM recall_entry;
+
+-- name: clear_recall_lists
+DELETE FROM recall_list;
+
+-- name: clear_recall_audiences
+DELETE FROM recall_audience;
+
+-- name: recall_rarest_member
+-- Who of a room is in the fewest audiences, as far as it is worth counting.
+SELECT value, (SELECT count(*) FROM
+  (SELECT 1 FROM recall_audience WHERE perspective = ? AND member = value LIMIT 256)) AS audiences
+FROM json_each(?) ORDER BY audiences, value LIMIT 1;
+
+-- name: recall_lists_of_room
+-- The lists whose audience has everybody of a room, those used last first.
+SELECT l.list, l.count, l.length FROM
+  (SELECT list FROM recall_audience WHERE perspective = ? AND member = ? ORDER BY since DESC LIMIT 4096) AS own
+JOIN recall_list AS l ON l.list = own.list
+WHERE (SELECT count(*) FROM json_each(?4) AS of_room JOIN recall_audience AS a
+       ON a.perspective = ?3 AND a.list = own.list AND a.member = of_room.value) = ?5
+ORDER BY l.last DESC LIMIT ?6;
+
+-- name: recall_lists_by_name
+SELECT list, count, length FROM json_each(?) CROSS JOIN recall_list ON list = value;
+
+-- name: recall_newest
+SELECT rowid FROM recall_word WHERE recall_word MATCH ? ORDER BY rowid DESC LIMIT ?;
+
+-- name: recall_oldest
+SELECT rowid FROM recall_word WHERE recall_word MATCH ? ORDER BY rowid LIMIT ?;
+
+-- name: recall_places
+SELECT number, list, conversation, place, at FROM json_each(?) CROSS JOIN recall_entry ON number = value
+WHERE perspective = ?;
+
+-- name: recall_posted
+SELECT number, e.id, list, subject, conversation, place, at, length, asks, words
+FROM json_each(?) CROSS JOIN recall_entry AS e ON number = value WHERE perspective = ?;
+
+-- name: recall_between
+SELECT number, e.id, list, subject, conversation, place, at, length, asks, words
+FROM json_each(?) AS stretch CROSS JOIN recall_entry AS e
+ON list = stretch.value ->> 0 AND conversation = stretch.value ->> 1
+AND place BETWEEN stretch.value ->> 2 AND stretch.value ->> 3
+WHERE perspective = ?;

@@ -376,3 +376,47 @@ CREATE TABLE budget (
   money      INTEGER CONSTRAINT over_budget CHECK (money >= 0),
   wall_ms    INTEGER CONSTRAINT over_budget CHECK (wall_ms >= 0)
 ) STRICT, WITHOUT ROWID;
+
+-- What recall finds memories by (interlock.ledger.search_index). All of it follows from the memories; after
+-- damage it is cleared and made anew. Lists and words are digests.
+
+CREATE TABLE recall_entry (
+  number       INTEGER PRIMARY KEY,
+  perspective  TEXT    NOT NULL,
+  id           TEXT    NOT NULL,
+  list         TEXT    NOT NULL,
+  subject      TEXT,
+  conversation TEXT,
+  place        INTEGER,
+  at           INTEGER NOT NULL,
+  length       INTEGER NOT NULL,
+  asks         INTEGER NOT NULL,
+  words        BLOB    NOT NULL,
+  UNIQUE (perspective, id)
+) STRICT;
+CREATE UNIQUE INDEX recall_entry_by_place ON recall_entry (list, conversation, place)
+WHERE conversation IS NOT NULL;
+
+-- How many memories a list has, and the number of the one that was added last.
+CREATE TABLE recall_list (
+  list   TEXT    NOT NULL PRIMARY KEY,
+  count  INTEGER NOT NULL,
+  length INTEGER NOT NULL,
+  last   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Who is in the audience that a list stands for. `since` is the number of the memory that came first.
+CREATE TABLE recall_audience (
+  perspective TEXT    NOT NULL,
+  member      TEXT    NOT NULL,
+  since       INTEGER NOT NULL,
+  list        TEXT    NOT NULL,
+  PRIMARY KEY (perspective, member, since, list)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX recall_audience_by_list ON recall_audience (perspective, list, member);
+
+-- Which memories hold a word: `tokens` is list and word in one. Erasing takes the bytes out of it at once.
+CREATE VIRTUAL TABLE recall_word USING fts5 (
+  tokens, content = '', detail = none, columnsize = 0, tokenize = 'ascii'
+);
+INSERT INTO recall_word (recall_word, rank) VALUES ('secure-delete', 1);
