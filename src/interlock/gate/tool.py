@@ -21,6 +21,8 @@ __all__ = [
     "HAND_OVER",
     "PLATFORM_NAMES",
     "READ_ARTIFACT",
+    "RECALL",
+    "REMEMBER",
     "REPORT",
     "SAVE_ARTIFACT",
     "SEND",
@@ -38,8 +40,12 @@ READ_ARTIFACT = "read_artifact"
 SAVE_ARTIFACT = "save_artifact"
 SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE = "send", "ask", "delegate", "report", "hand_over", "decide"
 CONCLUDE = "conclude"
+REMEMBER, RECALL = "remember", "recall"
 PLATFORM_NAMES = frozenset(
-    {FINISH, READ_ARTIFACT, SAVE_ARTIFACT, SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE, CONCLUDE}
+    {
+        *(FINISH, READ_ARTIFACT, SAVE_ARTIFACT, SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE, CONCLUDE),
+        *(REMEMBER, RECALL),
+    }
 )
 """The names of the platform's own tools, which no other tool may bear."""
 

@@ -120,12 +120,9 @@ class Resolver:
     async def _turn(self, turn: dict[str, Any]) -> str:
         """What was said in the conversation, as this agent observed it: what is new, and before it what was said
         earlier."""
-        names = {
-            actor: await self._name(actor) for actor in await self._view.participants(turn["conversation"])
-        }
         form = {
             "type": "turn",
-            "present": [{"actor": actor, "name": name} for actor, name in names.items()],
+            "present": [{"actor": actor, "name": await self._name(actor)} for actor in turn["present"]],
             "earlier": [await self._said(event) for event in turn["history"]],
             "messages": [await self._said(event) for event in turn["events"]],
         }

@@ -6,12 +6,13 @@ from interlock.catalogue import Text
 from interlock.clock import new_id
 from interlock.ledger.ledger import Row, Write
 from interlock.ledger.step import Draft
-from interlock.perspective.perspective import Perspective
+from interlock.perspective.perspective import MessageEvent, Perspective
 from interlock.run.finish import Finished
 from interlock.run.following import Following
 from interlock.run.installation import Installation
 from interlock.run.observing import room_label
 from interlock.run.opening import Taker
+from interlock.run.remembering import event_rows
 from interlock.run.run import Run
 from interlock.run.turn import next_turn
 from interlock.scope.barrier import barrier
@@ -86,6 +87,12 @@ async def _said(
         now = installation.clock.now()
         row = (name, run.agent, turn["conversation"], connector, answer["digest"], now)
         found.rows.append(Row("insert_outgoing", row))
+    at = installation.clock.now()
+    event = MessageEvent(
+        0, name, run.agent, "own", answer["digest"], join(run.labels, (label,)), at, run.id
+    )
+    text = (await installation.contents.read(event.content)).decode()
+    found.rows += event_rows(run.agent, event, members, text, "", turn["conversation"])
     body = {
         "perspective": run.agent,
         "event": name,
@@ -93,8 +100,8 @@ async def _said(
         "way": "own",
         "external": installation.contents.digest(run.company, name.encode()),
         "content": answer["digest"],
-        "labels": listed(join(run.labels, (label,))),
-        "at": installation.clock.now(),
+        "labels": listed(event.labels),
+        "at": at,
         "run": run.id,
     }
     return Draft("message.observed", body)

@@ -30,8 +30,17 @@ from interlock.run.foreign import Raised, UnansweredError, code_of, foreign, wit
 from interlock.run.installation import Installation
 from interlock.run.judgement import Judgement
 from interlock.run.outcome import Outcomes
-from interlock.run.platform_tools import ASK, CONCLUDE, READ_ARTIFACT, SAVE_ARTIFACT, TALKING
+from interlock.run.platform_tools import (
+    ASK,
+    CONCLUDE,
+    READ_ARTIFACT,
+    RECALL,
+    REMEMBER,
+    SAVE_ARTIFACT,
+    TALKING,
+)
 from interlock.run.recorder import Recorder
+from interlock.run.remembering import Remembering
 from interlock.run.run import CallState, Run
 from interlock.run.secret import redacted, resolve_secrets
 from interlock.run.signal import Signals
@@ -58,6 +67,7 @@ class Door:
         self._acting = Acting(installation, recorder, self.outcomes)
         self._talking = Talking(installation, recorder, spec, self.judgement, self.outcomes)
         self._signals = Signals(installation, recorder)
+        self._remembering = Remembering(installation, recorder, self.outcomes)
         self._concluding = Concluding(installation, recorder, self.outcomes, asking)
         self._allowed: dict[str, tuple[Allow, Proposal]] = {}
 
@@ -256,6 +266,8 @@ class Door:
                 await self._read_artifact(call, proposal.arguments)
             elif call.tool == SAVE_ARTIFACT:
                 await self._save_artifact(call, proposal.arguments)
+            elif call.tool in {REMEMBER, RECALL}:
+                await self._remembering.act(call, proposal.arguments)
             elif call.tool == CONCLUDE:
                 await self._concluding.act(call, proposal.arguments)
             else:

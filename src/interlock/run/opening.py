@@ -245,7 +245,7 @@ class Turn:
     """A batch of what was said in a conversation, which engages the agent (PX-5).
 
     conversation, connector: where. events: the ids of the message events that engage it, with the places of the first
-    and the last; history: the ids of those before that the agent is shown. actor: who said the last. labels: those of
+    and the last; history: the ids of those before that the agent is shown. present: the actors who are there. actor: who said the last. labels: those of
     all of them. place: where on its chain the run stands, when another agent's message engages it.
     """
 
@@ -255,6 +255,7 @@ class Turn:
     last: int
     events: tuple[str, ...]
     history: tuple[str, ...]
+    present: tuple[str, ...]
     actor: str
     labels: Labels
     place: Place | None = None
@@ -268,6 +269,7 @@ class Turn:
             "last": self.last,
             "events": list(self.events),
             "history": list(self.history),
+            "present": list(self.present),
         }
 
 

@@ -18,6 +18,8 @@ from interlock.gate.tool import (
     FINISH,
     HAND_OVER,
     READ_ARTIFACT,
+    RECALL,
+    REMEMBER,
     REPORT,
     SAVE_ARTIFACT,
     SEND,
@@ -36,6 +38,8 @@ __all__ = [
     "HAND_OVER",
     "PLATFORM_TOOLS",
     "READ_ARTIFACT",
+    "RECALL",
+    "REMEMBER",
     "REPORT",
     "SAVE_ARTIFACT",
     "SEND",
@@ -220,6 +224,40 @@ PLATFORM_TOOLS: Mapping[str, Tool] = {
             "additionalProperties": False,
         },
     ),
+    REMEMBER: _platform(
+        REMEMBER,
+        "Note something for yourself that will matter later, with whom it is about. Only in conversations whose people "
+        "could all have observed it will you find it again, unless you share it.",
+        {
+            "type": "object",
+            "properties": {
+                "text": {**_TEXT, "minLength": 1, "maxLength": 4000, "description": "What to remember."},
+                "about": {**_TEXT, "maxLength": LINE, "description": "The `actor` whom it is about."},
+                "instead_of": {**_TEXT, "maxLength": LINE, "description": "The memory that this corrects."},
+                "share": {
+                    "type": "boolean",
+                    "description": "Whether everybody may hear of it; not of what you heard in a conversation.",
+                },
+            },
+            "required": ["text"],
+            "additionalProperties": False,
+        },
+    ),
+    RECALL: _platform(
+        RECALL,
+        "Look for what you remember, and for what was said to you, by words.",
+        {
+            "type": "object",
+            "properties": {
+                "words": {**_TEXT, "maxLength": TEXT, "description": "What it would be about."},
+                "about": {**_TEXT, "maxLength": LINE, "description": "Only what is about this `actor`."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 20},
+            },
+            "required": ["words"],
+            "additionalProperties": False,
+        },
+        "read",
+    ),
 }
 
 TALKING = frozenset({SEND, ASK, DELEGATE, REPORT, HAND_OVER})
@@ -260,6 +298,7 @@ def offered_to(spec: Spec, kind: str) -> Iterator[Tool]:
         *(() if spec.sends_to else (SEND, ASK, DELEGATE, CONCLUDE)),
         *(() if spec.hands_to else (HAND_OVER,)),
         *(() if kind == "request" else (REPORT,)),
+        *(name for name in (REMEMBER, RECALL) if not spec.attends and name not in spec.tools),
         *(() if spec.sends_to or spec.hands_to or kind in {"request", "hand_off"} else (DECIDE,)),
     }
     return (tool for name, tool in PLATFORM_TOOLS.items() if name not in unused)
