@@ -45,7 +45,7 @@ from interlock.perspective.recall import Memorable, memorable_rows, recall
 
 AGENT, TALK = "listener@acme", "talk"
 CHOSEN_ON = 2
-SIZES = (1_000, 100_000, 1_000_000)
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
 PEOPLE, VOCABULARY, WORDS, ASKED = 100, 50_000, 15, 5
 BEGIN, STEP = 1_600_000_000_000, 20_000
 CLEARLY_LATER = BEGIN + STEP * 2_000_000

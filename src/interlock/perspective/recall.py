@@ -47,7 +47,7 @@ MOST_TEXT, MOST_STEMS = 1_000_000, 1_000
 """How many characters of a memory are read, and how many different stems of it are indexed."""
 MOST_ASKED, MOST_WORDS = 10_000, 32
 """How many characters of a question are read, and how many different stems of it are looked for."""
-FAR = 1_000
+FAR = 500
 """How many memories are read that hold a word, the newest first."""
 CANDIDATES = 64
 """How many memories are looked at closely."""
