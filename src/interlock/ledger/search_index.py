@@ -227,9 +227,7 @@ class SearchIndex:
             return await self.counts([whole_list(perspective)])
         members = json.dumps(sorted(room))
         rarest = (await self._ledger.query("recall_rarest_member", perspective, members))[0][0]
-        found = await self._ledger.query(
-            "recall_lists_of_room", perspective, rarest, perspective, members, len(room), MOST_AUDIENCES
-        )
+        found = await self._ledger.query("recall_lists_of_room", perspective, rarest, members, MOST_AUDIENCES)
         return [*(ListCount(*row) for row in found), *await self.counts([everybody_list(perspective)])]
 
     async def counts(self, lists: Sequence[str]) -> list[ListCount]:
