@@ -235,6 +235,24 @@ async def test_rare_words_count_more_and_of_two_alike_the_newer_comes_first() ->
 
 @pytest.mark.rule("ME-2")
 @in_loop
+async def test_a_new_memory_is_ahead_of_an_old_one_that_fits_hardly_better_and_not_of_one_that_fits_better() -> (
+    None
+):
+    old, long_ago = NOW - 300 * DAY, NOW - 40_000 * DAY
+    kept = [
+        memory("the garden is green outside", "new"),
+        memory("the garden is green", "hardly better", at=old),
+        memory("the garden, the garden, the garden is a green garden", "better", at=old),
+        memory("the dentist is tall", "ages ago, later", at=long_ago + 1),
+        memory("the dentist is tall", "ages ago", at=long_ago),
+    ]
+    async with remembering(*kept) as ledger:
+        assert await ids(ledger, "garden", "ana") == ["better", "new", "hardly better"]
+        assert await ids(ledger, "dentist", "ana") == ["ages ago, later", "ages ago"]
+
+
+@pytest.mark.rule("ME-2")
+@in_loop
 async def test_an_answer_is_found_by_the_words_of_its_question_and_comes_before_it() -> None:
     talk = (
         memory("Where did you go on holiday?", "question", conversation="c", at=NOW - DAY),
