@@ -58,7 +58,11 @@ def test_what_was_observed_by_two_is_recalled_before_those_two_alone(tmp_path):
             ]  # fmt: skip
             rows = await runtime.installation.ledger.within(at("a"), "memories_after", "", 9)
             (row,) = rows
-            assert row[3].startswith("run_") and row[4].startswith("event_") and row[5].startswith("conversation_")
+            assert (
+                row[3].startswith("run_")
+                and row[4].startswith("event_")
+                and row[5].startswith("conversation_")
+            )
             assert await sound(runtime)
 
     play(story())
@@ -83,7 +87,9 @@ def test_what_nobody_outside_observed_is_said_to_nobody_unless_it_is_shared(tmp_
             assert "we open at nine" in shown and "margin is 40" not in shown
             internal = await go_through(runtime, at("a"), "tell yourself")
             assert "margin is 40" in await prompt(runtime, internal.id)
-            assert audience_label(()) in internal.labels, "whatever is made of it is for nobody outside either"
+            assert audience_label(()) in internal.labels, (
+                "whatever is made of it is for nobody outside either"
+            )
             assert await sound(runtime)
 
     play(story())
@@ -125,7 +131,9 @@ def test_a_memory_is_corrected_by_a_further_revision_that_keeps_its_labels(tmp_p
             rows = await ledger.within(at("a"), "revisions_of_memory", names[0])
             assert [row[1] for row in rows] == [1, 2]
             request = await prompt(runtime, state.id)
-            assert request.count("in Porto") == 2 and request.count("in Lisbon") == 1, "each as it was written"
+            assert request.count("in Porto") == 2 and request.count("in Lisbon") == 1, (
+                "each as it was written"
+            )
             assert await sound(runtime)
 
     play(story())
@@ -154,7 +162,9 @@ def test_a_memory_or_an_actor_of_another_agent_is_as_one_that_there_is_not(tmp_p
             assert state.status == "finished"
             assert "canary one" not in (await prompt(runtime, state.id)).replace('words\\":\\"canary one', "")
             assert await ledger.within(at("b"), "memories_after", "", 9) == []
-            kinds = [body.get("error", {}).get("with", {}).get("code") for body in await trail(runtime, state.id)]
+            kinds = [
+                body.get("error", {}).get("with", {}).get("code") for body in await trail(runtime, state.id)
+            ]
             assert "memory.unknown" in kinds and "memory.unknown_actor" in kinds
 
     play(story())
@@ -183,7 +193,9 @@ def test_no_memory_reaches_a_room_in_which_somebody_could_not_have_observed_it(t
             last = form["messages"][-1]["text"].split()[0]
             return [remember(f"{last} noted"), recall(" ".join(rooms)), {"finish": f"{last} answered"}][done]
 
-        async with world(tmp_path_factory.mktemp("rooms"), {"*": answer}, [sees("a")], connectors=CHAT) as runtime:
+        async with world(
+            tmp_path_factory.mktemp("rooms"), {"*": answer}, [sees("a")], connectors=CHAT
+        ) as runtime:
             for number in range(12):
                 room = tuple(chance.sample(PEOPLE, chance.randint(1, 5)))
                 rooms[f"word{number:02}x"] = {person.name for person in room}

@@ -88,9 +88,7 @@ async def _said(
         row = (name, run.agent, turn["conversation"], connector, answer["digest"], now)
         found.rows.append(Row("insert_outgoing", row))
     at = installation.clock.now()
-    event = MessageEvent(
-        0, name, run.agent, "own", answer["digest"], join(run.labels, (label,)), at, run.id
-    )
+    event = MessageEvent(0, name, run.agent, "own", answer["digest"], join(run.labels, (label,)), at, run.id)
     text = (await installation.contents.read(event.content)).decode()
     found.rows += event_rows(run.agent, event, members, text, "", turn["conversation"])
     body = {

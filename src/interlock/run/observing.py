@@ -297,9 +297,7 @@ class Observing:
             body["left"] = left
         adding.talk.append(Draft("message.observed", body))
         name = observation.sender.name or observation.sender.external
-        adding.rows = event_rows(
-            self._spec.address, event, members, observation.text, name, conversation.id
-        )
+        adding.rows = event_rows(self._spec.address, event, members, observation.text, name, conversation.id)
         return event
 
     async def _actor(self, person: Person, adding: _Adding) -> str:
@@ -379,7 +377,9 @@ class Observing:
         guards = list(opening.guards) if opening else []
         if busy is not None:
             guards.append(Row("run_is_open", (busy,), "run_closed"))
-        outcome = await self._installation.ledger.append(writes, guards=guards, rows=adding.rows, contents=adding.contents)
+        outcome = await self._installation.ledger.append(
+            writes, guards=guards, rows=adding.rows, contents=adding.contents
+        )
         if isinstance(outcome, Appended | Conflict | Refused):
             return outcome
         raise InterlockError("connector.busy", connector=self._connector, agent=self._spec.address)

@@ -245,8 +245,8 @@ class Turn:
     """A batch of what was said in a conversation, which engages the agent (PX-5).
 
     conversation, connector: where. events: the ids of the message events that engage it, with the places of the first
-    and the last; history: the ids of those before that the agent is shown. present: the actors who are there. actor: who said the last. labels: those of
-    all of them. place: where on its chain the run stands, when another agent's message engages it.
+    and the last; history: the ids of those before that the agent is shown. present: the actors who are there. actor: who said the
+    last. labels: those of all of them. place: where on its chain the run stands, when another agent's message engages it.
     """
 
     conversation: str

@@ -42,9 +42,7 @@ def event_rows(
 ) -> tuple[Row, ...]:
     """Give the rows by which something said in a conversation can be recalled. `members` are who could observe it."""
     return memorable_rows(
-        Memorable(
-            perspective, event.id, frozenset(members), event.at, text, event.actor, name, conversation
-        )
+        Memorable(perspective, event.id, frozenset(members), event.at, text, event.actor, name, conversation)
     )
 
 
@@ -197,7 +195,12 @@ class Remembering:
             return None
         memory = _Memory(*found[0])
         text = (await contents.read(memory.content)).decode()
-        form: dict[str, Any] = {"id": name, "revision": memory.revision, "at": memory.at, "text": text[:SHOWN]}
+        form: dict[str, Any] = {
+            "id": name,
+            "revision": memory.revision,
+            "at": memory.at,
+            "text": text[:SHOWN],
+        }
         if memory.subject is not None:
             form |= {"about": await self._name(memory.subject), "actor": memory.subject}
         return form, memory.labels

@@ -43,7 +43,9 @@ async def turn_of(
     shown = [item for item in (*earlier, *said) if item.way == "own" or item not in batch]
     people = list(room.values())
     eligible = [item for item in shown if await _may_see(view, item, people)]
-    heard = [item for item in batch if not item.labels.isdisjoint(fresh) or await _may_see(view, item, people)]
+    heard = [
+        item for item in batch if not item.labels.isdisjoint(fresh) or await _may_see(view, item, people)
+    ]
     labels = join(*(item.labels for item in (*eligible, *heard)), *(labels for _, labels in own))
     return Turn(
         conversation.id,
@@ -103,6 +105,14 @@ async def next_turn(
     version, state = await installation.current(agent)
     if not engaging or state != "active":
         return NextTurn([], guard, None)
-    turn = await turn_of(installation, view, found, said, own, {one: await view.identities(one) for one in await view.participants(found.id)}, None)
+    turn = await turn_of(
+        installation,
+        view,
+        found,
+        said,
+        own,
+        {one: await view.identities(one) for one in await view.participants(found.id)},
+        None,
+    )
     opening = open_turn(installation, await installation.spec(agent, version), version, turn, taker)
     return NextTurn([turn_draft(agent, opening, turn.last)], guard, opening)
