@@ -27,6 +27,7 @@ from interlock.perspective.snapshot import Snapshot, load, named_by_manifest
 from interlock.run.brief import checked_brief, checked_person, encoded_brief
 from interlock.run.human_queue import HumanQueue
 from interlock.run.installation import Installation
+from interlock.run.linking import link, unlink
 from interlock.run.observing import Observed, observe
 from interlock.run.opening import Taker, opened_by_person
 from interlock.run.publishing import Publication, publish
@@ -226,6 +227,14 @@ class Runtime:
                 opening, now = item.opening, self.installation.clock.now()
                 worker.take(Run.of_opening(opening.run, opening.body, item.head, opening.fence, now))
         return found
+
+    async def link(self, agent: Address, one: str, other: str, evidence: str, by: str) -> None:
+        """Say that two actors of an agent's perspective are one person; see `interlock.run.linking.link`."""
+        await link(self.installation, agent, one, other, evidence, by)
+
+    async def unlink(self, agent: Address, one: str, other: str, evidence: str, by: str) -> None:
+        """Say that they are not after all; see `interlock.run.linking.unlink`."""
+        await unlink(self.installation, agent, one, other, evidence, by)
 
     async def _note_not_started(self, agent: Address, person: str, state: str) -> None:
         body = {"agent": agent, "state": state, "opened_by": {"kind": "person", "name": person}}

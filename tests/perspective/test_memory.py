@@ -2,12 +2,15 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interlock.agent.spec import Attendance
 from interlock.connector.observation import Person
+from interlock.errors import InterlockError
 from interlock.scope.audience import audience_label
 from tests.perspective.test_conversation import ANA, BRUNO, CARLA, CHAT, prompt, said, sees
 from tests.run.scene import at, drain, go_through, play, runs_of, spec_of, trail
@@ -166,6 +169,45 @@ def test_a_memory_or_an_actor_of_another_agent_is_as_one_that_there_is_not(tmp_p
                 body.get("error", {}).get("with", {}).get("code") for body in await trail(runtime, state.id)
             ]
             assert "memory.unknown" in kinds and "memory.unknown_actor" in kinds
+
+    play(story())
+
+
+@pytest.mark.rule("PX-2", "ME-2")
+def test_two_actors_are_one_person_where_somebody_says_so_and_not_after_it_was_taken_back(tmp_path):
+    async def story():
+        found = []
+
+        def steps(request):
+            if "recall" not in request.messages[0].text:
+                return {"finish": "ok"}
+            if len(request.messages) == 1:
+                return recall("holiday")
+            found.append(found_in(request))
+            return {"finish": "ok"}
+
+        connectors = {**CHAT, "mail": replace(CHAT["chat"])}
+        both = (Attendance("chat"), Attendance("mail"))
+        specs = [spec_of("a", attends=both), spec_of("b", attends=both)]
+        async with world(tmp_path, {"*": steps}, specs, connectors=connectors) as runtime:
+            await runtime.observe("chat", said(1, "my holiday begins on Monday", ANA, (ANA,)))
+            mail = Person("ana@example.org", "Ana")
+            await runtime.observe("mail", said(2, "hello", mail, (mail,)))
+            await drain(runtime)
+            ledger = runtime.installation.ledger
+            one, other = [row[0] for row in await ledger.within(at("a"), "actors_after", "", 9)]
+            for number, change in enumerate((None, runtime.link, runtime.unlink), 3):
+                if change is not None:
+                    await change(at("a"), one, other, "the same address in the signature", "maria")
+                await runtime.observe("mail", said(number, "recall it", mail, (mail,)))
+                await drain(runtime)
+            told = ["my holiday begins on Monday" in texts for texts in found]
+            assert sorted(told) == [False] * 5 + [True], "by a, and only while the link stood"
+            with pytest.raises(InterlockError, match="not_linked"):
+                await runtime.unlink(at("a"), one, other, "x", "maria")
+            with pytest.raises(InterlockError, match="unknown_actor"):
+                await runtime.link(at("b"), one, other, "x", "maria")
+            assert await sound(runtime)
 
     play(story())
 

@@ -292,7 +292,12 @@ class Door:
             start, end = shown_slice(text, start, self._installation.settings.sizes.shown)
         kept = await self._installation.contents.keep_any(self.run.company, data)
         cut = {"start": start, "end": end, "total": len(text)}
-        self.outcomes.answer(call, kept, frozenset(item["labels"]), cut)
+        foreign = {} if name in self.run.artifacts else {"foreign": self._foreign(item)}
+        self.outcomes.answer(call, kept, frozenset(item["labels"]), cut, **foreign)
+
+    def _foreign(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """What somebody else made and this agent has read is from now on a row of its perspective, too (PX-3)."""
+        return {"perspective": self.run.agent, "ref": item["ref"]}
 
     def _readable(self) -> list[str]:
         given = [name for name, item in self.run.given.items() if not item.get("absent")]
