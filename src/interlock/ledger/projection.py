@@ -111,6 +111,8 @@ def _message_sent(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
         "insert_message",
         (*key, body["type"], sender, recipient, run, body.get("run_to"), body.get("reply_to")),
     )
+    if "opens" in body:  # it is that run's input, and no other run is told it
+        yield Row("take_message", (body["opens"], body["message"]))
 
 
 def _message_taken(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:

@@ -8,10 +8,11 @@ from interlock.agent.spec import FINAL_ANSWER, Spec
 from interlock.catalogue import Text, say
 from interlock.clock import new_id
 from interlock.event.event import Exposed
+from interlock.gate.tool import PLATFORM_NAMES
 from interlock.ledger.ledger import ContentRow, Row, Write
 from interlock.ledger.step import Draft
 from interlock.message.envelope import Envelope
-from interlock.message.task import owner_person
+from interlock.message.task import OPEN, Task, owner_person
 from interlock.run.action import Action, doubted
 from interlock.run.closing import Emitted, budget_left
 from interlock.run.finish import Finished
@@ -76,6 +77,8 @@ async def followed(
         )
         return found
     found.told.append(_closed(run, status, finished, emitted))
+    if not (emitted.openings or emitted.owed):
+        await _bury_unread(installation, run, found)
     return found
 
 
@@ -86,6 +89,20 @@ def _closed(run: Run, status: str, finished: Finished, emitted: Emitted) -> Draf
     if emitted.events:
         body["events"] = [item["event"] for item in emitted.events]
     return Draft("task.closed", body)
+
+
+async def _bury_unread(installation: Installation, run: Run, found: Following) -> None:
+    """What nobody has read when the last run of a root task closes, and all of its tasks with it, nobody will read: a
+    dead letter, for people to see (F26)."""
+    ledger, root = installation.ledger, run.root_task
+    unread = await ledger.query("unread_of_root", root)
+    if not unread or any(name != run.id for name, _ in await ledger.query("open_runs_of_root", root)):
+        return
+    tasks = map(Task.of_row, await ledger.query("tasks_of_root", root))
+    if any(task.state == OPEN and task.id != run.task for task in tasks):
+        return
+    reason = Text("message.never_read")
+    found.told += [Draft("message.undelivered", {"message": name, "reason": reason}) for (name,) in unread]
 
 
 async def _withdraw(installation: Installation, run: Run, found: Following) -> None:
@@ -101,19 +118,19 @@ async def _withdraw(installation: Installation, run: Run, found: Following) -> N
 
 
 async def _doubt(installation: Installation, run: Run, found: Following) -> None:
-    """An action that the run claimed and did not settle is in doubt, and for people to settle (AC-2)."""
-    left = {call.id for call in run.waiting if call.verdict == "allow" and call.message is None}
-    if not left:
+    """An action that the run claimed and did not settle is in doubt, and for people to settle (AC-2).
+
+    Its call may be over: who resumed it was told by the Gate, or by whoever owns the task now, not to make it again.
+    """
+    if all(call.tool in PLATFORM_NAMES for call in run.calls.values()):
         return
-    for action in map(Action.of_row, await installation.ledger.query("actions_of_task", run.root_task)):
-        if (action.state, action.run) == ("claimed", run.id) and action.call in left:
-            draft, kept, told = await doubted(installation, run, action, 0)
-            found.writes.append(Write(action.id, None, (Draft("action.in_doubt", {"action": action.id}),)))
-            found.guards.append(
-                Row("action_stands", (action.id, "claimed", action.attempt), "duplicate_action")
-            )
-            found.told += [told, draft]
-            found.contents.append(kept.row)
+    rows = await installation.ledger.query("actions_under_way", run.root_task, run.id)
+    for action in map(Action.of_row, rows):
+        draft, kept, told = await doubted(installation, run, action, 0)
+        found.writes.append(Write(action.id, None, (Draft("action.in_doubt", {"action": action.id}),)))
+        found.guards.append(Row("action_stands", (action.id, "claimed", action.attempt), "duplicate_action"))
+        found.told += [told, draft]
+        found.contents.append(kept.row)
 
 
 async def _cancel_what_it_waits_for(installation: Installation, run: Run, found: Following) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from interlock.catalogue import Text
 from interlock.ledger.step import Step
+from interlock.message.entry import name_of
 
 __all__ = ["Line", "story_of"]
 
@@ -52,7 +53,7 @@ def _opened(body: dict[str, Any], step: Step) -> Told:
     if opener["kind"] == "event":
         yield 0, Text("trail.opened_by_event", event=opener["event"], run=opener["run"])
     elif "given" in body:
-        yield 0, Text(f"trail.opened_by_{opener['kind']}", sender=body["given"]["from"])
+        yield 0, Text(f"trail.opened_by_{opener['kind']}", sender=name_of(body["given"]["from"]))
         if body["given"]["attempt"] > 1:
             yield 1, Text("trail.attempt", attempt=body["given"]["attempt"])
     else:
@@ -137,6 +138,8 @@ def _tool_answered(body: dict[str, Any], step: Step) -> Told:
     if "repeats" in body:
         yield 0, Text("trail.repeats", run=body["by_run"])
     yield 0, Text("trail.tool_answered", tool=_tool(body), size=body["size"])
+    if "handed_over" in body:
+        yield 1, Text("trail.handed_over", hand_off=body["handed_over"])
     if body.get("labels"):
         yield 1, Text("trail.brings", labels=body["labels"])
 

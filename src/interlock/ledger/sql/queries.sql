@@ -117,6 +117,11 @@ FROM message WHERE id = ?;
 -- name: messages_dead
 SELECT id, root, type, sender, recipient FROM message WHERE state = 'dead' AND id > ? ORDER BY id LIMIT ?;
 
+-- name: unread_of_root
+-- What was sent to agents, not as a reply, and read by none.
+SELECT id FROM message WHERE root = ? AND state = 'unread' AND run_to IS NULL AND recipient NOT GLOB 'pe*'
+ORDER BY place;
+
 -- name: reply_of
 SELECT id, place, type, sender, run FROM message WHERE reply_to = ?;
 
@@ -172,6 +177,11 @@ UPDATE action SET state = state WHERE id = ? AND state = ? AND attempt = ?;
 -- name: action_by_id
 SELECT id, tool, state, key, identity, arguments, task, run, call, attempt, deadline, result, labels
 FROM action WHERE id = ?;
+
+-- name: actions_under_way
+-- What a run claimed and nobody settled, on a root task.
+SELECT id, tool, state, key, identity, arguments, task, run, call, attempt, deadline, result, labels
+FROM action WHERE task = ? AND run = ? AND state = 'claimed' ORDER BY id;
 
 -- name: actions_of_task
 SELECT id, tool, state, key, identity, arguments, task, run, call, attempt, deadline, result, labels
