@@ -19,6 +19,7 @@ __all__ = [
     "EFFECTS",
     "FINISH",
     "HAND_OVER",
+    "PLAN_WORK",
     "PLATFORM_NAMES",
     "READ_ARTIFACT",
     "REPORT",
@@ -37,9 +38,9 @@ FINISH = "finish"
 READ_ARTIFACT = "read_artifact"
 SAVE_ARTIFACT = "save_artifact"
 SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE = "send", "ask", "delegate", "report", "hand_over", "decide"
-CONCLUDE = "conclude"
+CONCLUDE, PLAN_WORK = "conclude", "plan_work"
 PLATFORM_NAMES = frozenset(
-    {FINISH, READ_ARTIFACT, SAVE_ARTIFACT, SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE, CONCLUDE}
+    {FINISH, READ_ARTIFACT, SAVE_ARTIFACT, SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE, CONCLUDE, PLAN_WORK}
 )
 """The names of the platform's own tools, which no other tool may bear."""
 

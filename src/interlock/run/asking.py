@@ -59,9 +59,8 @@ class Asking:
         self._snapshots = SnapshotKeeper(installation.contents, run.company)
         settings = installation.settings
         head = installation.prompt_head(spec, run.version, run.opening["opened_by"]["kind"])
-        self._resolver = Resolver(
-            installation.contents, run.agent, *head, settings.sizes.shown, settings.language
-        )
+        agent = f"{run.agent}#{run.part['place']['node']}" if run.part else run.agent
+        self._resolver = Resolver(installation.contents, agent, *head, settings.sizes.shown, settings.language)
 
     async def ask(self, number: int) -> Answer | End | None:
         """Make the `number`-th call of the run, in one attempt.
@@ -143,7 +142,7 @@ class Asking:
 
     async def _reserve(self, estimate: Usage) -> None:
         """See that run and scopes can pay for the largest estimate of a call, before it is made."""
-        amount = self.run.budget.exceeded_by(self.run.usage + estimate)
+        amount = self.run.budget.exceeded_by(self.run.committed + estimate)
         if amount is not None:
             raise _ExhaustedError(Text("budget.run_used_up", amount=amount))
         await self._draw(estimate)
@@ -167,6 +166,7 @@ class Asking:
             "provider": provider,
             "model": model,
             "artifacts": sorted({*run.given, *run.artifacts}),
+            **({"work": run.part["place"]} if run.part else {}),
         }
 
     async def _failed(self, number: int, failure: ModelFailure, attempts: int) -> End | None:

@@ -30,12 +30,14 @@ from interlock.run.foreign import Raised, UnansweredError, code_of, foreign, wit
 from interlock.run.installation import Installation
 from interlock.run.judgement import Judgement
 from interlock.run.outcome import Outcomes
-from interlock.run.platform_tools import ASK, CONCLUDE, READ_ARTIFACT, SAVE_ARTIFACT, TALKING
+from interlock.run.planning import Planning
+from interlock.run.platform_tools import ASK, CONCLUDE, PLAN_WORK, READ_ARTIFACT, SAVE_ARTIFACT, TALKING
 from interlock.run.recorder import Recorder
 from interlock.run.run import CallState, Run
 from interlock.run.secret import redacted, resolve_secrets
 from interlock.run.signal import Signals
 from interlock.run.talking import Talking
+from interlock.run.working import Working
 from interlock.scope.label import NO_LABELS
 
 __all__ = ["Door"]
@@ -59,6 +61,8 @@ class Door:
         self._talking = Talking(installation, recorder, spec, self.judgement, self.outcomes)
         self._signals = Signals(installation, recorder)
         self._concluding = Concluding(installation, recorder, self.outcomes, asking)
+        self._planning = Planning(installation, recorder, spec, self.outcomes)
+        self.working = Working(installation, recorder, spec, self)
         self._allowed: dict[str, tuple[Allow, Proposal]] = {}
 
     def repeatable(self, name: str) -> bool:
@@ -256,6 +260,8 @@ class Door:
                 await self._read_artifact(call, proposal.arguments)
             elif call.tool == SAVE_ARTIFACT:
                 await self._save_artifact(call, proposal.arguments)
+            elif call.tool == PLAN_WORK:
+                await self._planning.act(call, proposal.arguments)
             elif call.tool == CONCLUDE:
                 await self._concluding.act(call, proposal.arguments)
             else:

@@ -145,9 +145,13 @@ class Progress:
             return tried.count(LOST) < LOST_LIMIT
         return outcome in AGAIN and sum(item in AGAIN for item in tried) < self.graph.by_name[node].attempts
 
-    def keep(self, node: str, attempt: Attempt) -> None:
-        """Take in that a node was done in an earlier revision, and that this still fits (WG-6)."""
-        self.attempts[node].append(attempt)
+    def keep(
+        self, node: str, number: int, artifacts: Mapping[str, dict[str, Any]], labels: Labels, at: int
+    ) -> None:
+        """Take in that a node was done in an earlier revision, by its attempt of that number, and that this still fits
+        (WG-6)."""
+        kept = Attempt(node, number, at, outcome=DONE, artifacts=artifacts, labels=labels)
+        self.attempts[node].append(kept)
         self._settle(node, DONE)
 
     def skip(self, node: str, because: str = "") -> None:
