@@ -227,8 +227,8 @@ def test_what_depends_on_a_node_that_failed_for_good_is_skipped_and_said(tmp_pat
 
 @pytest.mark.rule("WG-1", "BI-1")
 def test_a_model_plans_its_own_work_and_is_told_all_that_is_wrong_with_a_graph(tmp_path):
-    wrong = {"nodes": [agent_loop("a", "x", needs=["b"]), {"name": "b", "kind": "tool", "tool": "shoot", "needs": ["a"]},
-                       {"name": "c", "kind": "dance"}]}  # fmt: skip
+    shoot = {"name": "b", "kind": "tool", "tool": "shoot", "needs": ["a"]}
+    wrong = {"nodes": [agent_loop("a", "x", "b"), shoot, {"name": "c", "kind": "dance"}]}
     lacking = {"nodes": [{"name": "b", "kind": "tool", "tool": "shoot"}, function("f")]}
     right = {"nodes": [agent_loop("a", "Find it.")]}
 
@@ -397,8 +397,11 @@ def test_a_verifier_sees_its_rubric_and_the_artifacts_alone_and_what_it_does_not
             {"finish": {"summary": "no verdict"}},
             {"finish": {"summary": "x", "artifacts": {"verdict": '{"passed": 1}'}}},
         ]
-        script = {PLANNER: [{"call": "plan_work", "with": {"nodes": nodes}}, {"finish": {"summary": "end"}}],
-                  f"{PLANNER}#a": [{"finish": {"summary": "MADE-BY-A"}}], f"{PLANNER}#check": [*bad, verdict(passed)]}  # fmt: skip
+        script = {
+            PLANNER: [{"call": "plan_work", "with": {"nodes": nodes}}, {"finish": {"summary": "end"}}],
+            f"{PLANNER}#a": [{"finish": {"summary": "MADE-BY-A"}}],
+            f"{PLANNER}#check": [*bad, verdict(passed)],
+        }
         async with world(folder, script, [model], functions={"work:do": echo}) as runtime:
             run = await go_through(runtime, PLANNER)
             outcomes = await ended(runtime, run)
@@ -552,8 +555,8 @@ def test_a_part_may_call_the_tools_it_was_given_alone(tmp_path):
         calls = Calls()
         tools = [tool_giving(calls, name, 1) for name in ("look", "list")]
         nodes = [agent_loop("a", "x", tools=["look"])]
-        script = {f"{PLANNER}#a": [{"call": "list"}, {"call": "look"}, {"call": "send", "with": {"to": "x@acme/platform"}},
-                                   {"finish": {"summary": "s"}}]}  # fmt: skip
+        send = {"call": "send", "with": {"to": "x@acme/platform"}}
+        script = {f"{PLANNER}#a": [{"call": "list"}, {"call": "look"}, send, {"finish": {"summary": "s"}}]}
         spec = planner(tools=("look", "list"))
         async with working(tmp_path, nodes, script=script, tools=tools, spec=spec) as runtime:
             run = await go_through(runtime, PLANNER)

@@ -90,8 +90,8 @@ def test_all_problems_of_what_was_written_are_told_with_their_places():
     assert error.value.code == "work.invalid"
     found = codes(error)
     for code in (
-        "form.unknown_key", "work.needed_key", "work.unused_key", "work.not_published", "work.bad_schema", "work.circle",
-        "work.other_type", "work.not_taken_in", "form.doubled", "form.missing_key", "form.malformed",
+        "form.unknown_key", "work.needed_key", "work.unused_key", "work.not_published", "work.bad_schema",
+        "work.circle", "work.other_type", "work.not_taken_in", "form.doubled", "form.missing_key", "form.malformed",
     ):  # fmt: skip
         assert code in found, code
     assert all(problem["file"] == "work.yaml" and problem["line"] > 1 for problem in error.value.problems)
@@ -111,7 +111,7 @@ def test_a_circle_of_any_length_is_refused():
 def test_what_the_root_lacks_is_refused_all_at_once():
     found = refused(
         [
-            {"name": "a", "kind": "agent_loop", "objective": "x", "agent": "other@acme/platform", "tools": ["look", "shoot"]},
+            {"name": "a", "kind": "agent_loop", "objective": "x", "agent": "b@acme/desk", "tools": ["look", "shoot"]},
             {"name": "b", "kind": "tool", "tool": "mail", "secrets": []},
             {"name": "c", "kind": "function", "function": "work:undo", "needs": [{"artifact": "secret"}]},
             {"name": "d", "kind": "agent_loop", "objective": "x", "budget": {"tool_calls": 10}, "needs": [

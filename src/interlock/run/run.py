@@ -12,6 +12,7 @@ from interlock.event.chain import Place
 from interlock.gate.budget import Budget, Usage
 from interlock.ledger.step import MISFITS, Head, Step
 from interlock.perspective.resolver import Entry
+from interlock.run.call import CallState
 from interlock.run.work import Work
 from interlock.scope.label import Labels
 from interlock.scope.scope import Address, Scope
@@ -21,35 +22,6 @@ __all__ = ["OPEN", "TRAIL", "CallState", "Run", "fold"]
 OPEN = "open"
 TRAIL = 1_000_000
 """More steps than the trail of a run can have: what bounds them is its budget."""
-
-
-@dataclass(slots=True)
-class CallState:
-    """A call that a body proposed, and how far it has come.
-
-    `answer` is the number of the model's answer it came from and `index` its place there; for a function
-    body `answer` is the place of the call. `fence` is the claim under which it was judged. `question` is what a person
-    was last asked about it, `message` the message whose reply it waits for, with `warnings` about it. `work` is the
-    revision of the work graph that it waits for, and `resting` says that nothing is to be done about that now, which no
-    step keeps. `node` is the node of a graph that the call is made for; `reason`, why such a call came to nothing.
-    """
-
-    id: str
-    tool: str
-    answer: int
-    index: int
-    verdict: str | None = None
-    rule: str | None = None
-    fence: int = 0
-    arguments: str | None = None
-    question: str | None = None
-    message: str | None = None
-    warnings: list[dict[str, Any]] = field(default_factory=list)
-    done: Entry | None = None
-    work: int = 0
-    resting: bool = False
-    node: str = ""
-    reason: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)

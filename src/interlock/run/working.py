@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 from interlock import canonical
 from interlock.agent.spec import Spec
-from interlock.catalogue import Text, say
-from interlock.event.event import Exposed
+from interlock.catalogue import Text
 from interlock.gate.budget import Budget
 from interlock.gate.verdict import Allow, Verdict
 from interlock.ledger.ledger import ContentRow
@@ -28,12 +27,13 @@ from interlock.run.move import Act, Judge, Receive, ending, move_of_call
 from interlock.run.nursing import Nursing
 from interlock.run.outcome import Outcomes
 from interlock.run.part import cancelling
+from interlock.run.reckoning import reckon, why_not
 from interlock.run.recorder import Recorder
 from interlock.run.run import CallState, Run
-from interlock.run.signal import Signals, named_apart
+from interlock.run.signal import Signals
 from interlock.run.timer import timer_row
 from interlock.run.work import Work, play
-from interlock.scope.label import Labels, join, listed
+from interlock.scope.label import join, listed
 from interlock.work_graph.attempt import Attempt
 from interlock.work_graph.node import RESULT, Node
 from interlock.work_graph.progress import GiveUp, JoinUp, Progress, Skip, Start, Step
@@ -93,15 +93,15 @@ class Working:
         """Bring the graph that a call waits for on as far as it goes now. When all of it is settled, the call has its
         result; when what is left waits for others, the call rests."""
         state = await self._state_of(self.run.works[call.work - 1])
-        look = True
+        progress, look = state.progress, True
         try:
             while True:
                 if look:
                     await self._see_children(state)
                 await self._see_calls(state)
                 await self._take_steps(state)
-                if state.progress.over:
-                    await self._finish(call, state)
+                if progress.over:
+                    await reckon(self._installation, self.run, self._door.outcomes, call, progress)
                     return
                 await self._recorder.flush(durable=False)
                 if not state.tasks:
@@ -211,7 +211,9 @@ class Working:
     async def _take_steps(self, state: _State) -> None:
         while steps := state.progress.steps(self._installation.clock.now()):
             for step in steps:
-                await self._recorder.settle()  # what came may be too large to be read back before it is written
+                await (
+                    self._recorder.settle()
+                )  # what came may be too large to be read back before it is written
                 await self._take(state, step)
 
     async def _take(self, state: _State, step: Step) -> None:
@@ -324,7 +326,7 @@ class Working:
         if isinstance(items, Text):
             came = self._attempting.failed(items, outcome="refused")
         else:
-            why = {name: self._why(state.progress, name) for name in missing}
+            why = {name: why_not(state.progress, name) for name in missing}
             came = await self._attempting.join_up(node, items, missing, why, state.work.revision)
         self._end(state, state.progress.running[node.name], came)
 
@@ -345,46 +347,6 @@ class Working:
         if tasks:
             await _stop(tasks)
 
-    # What it came to
-
-    async def _finish(self, call: CallState, state: _State) -> None:
-        """Give the call its result: how it stands, what can be read, and what is not done, and why."""
-        progress, language = state.progress, self._installation.settings.language
-        readable = [*state.graph.ends, *(name for name in progress.states if self._rejected(progress, name))]
-        given: dict[str, dict[str, Any]] = {}
-        for name in dict.fromkeys(readable):
-            for item in self._artifacts(progress, name):
-                [known] = named_apart(self.run, f"{name}@", (Exposed.from_dict(item),), given)
-                given[known["name"]] = known
-        undone = [name for name, found in progress.states.items() if found != "done"]
-        form = {
-            "status": progress.status,
-            "revision": state.work.revision,
-            "done": len(progress.states) - len(undone),
-            "artifacts": list(given),
-            "not_done": [{"what": name, "why": say(self._why(progress, name), language)} for name in undone],
-        }
-        kept = await self._installation.contents.keep_any(self.run.company, canonical.encode(form))
-        self._door.outcomes.answer(call, kept, _all_labels(progress), given=list(given.values()))
-
-    def _rejected(self, progress: Progress, name: str) -> bool:
-        tried = progress.attempts[name]
-        return bool(tried) and tried[-1].outcome == "rejected"
-
-    def _artifacts(self, progress: Progress, name: str) -> list[dict[str, Any]]:
-        tried = progress.attempts[name]
-        return list(tried[-1].artifacts.values()) if tried else []
-
-    def _why(self, progress: Progress, name: str) -> Text:
-        """Give why a node is not done."""
-        if progress.states[name] in {"waiting", "running"}:
-            return Text("work.not_in_time")
-        tried = progress.attempts[name]
-        if tried and tried[-1].reason is not None:
-            return Text(tried[-1].reason["id"], **tried[-1].reason.get("with", {}))
-        because = progress.because.get(name)
-        return Text("work.skipped", because=because) if because else Text("work.not_needed")
-
 
 def _place(state: _State, attempt: Attempt) -> dict[str, Any]:
     place = {"revision": state.work.revision, "node": attempt.node, "attempt": attempt.number}
@@ -403,10 +365,6 @@ def _fits(work: Work) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
         elif kind == "work.kept":
             found[body["fit"]] = {**body, "revision": body["of"]}, body
     return found
-
-
-def _all_labels(progress: Progress) -> Labels:
-    return join(*(attempt.labels for tried in progress.attempts.values() for attempt in tried))
 
 
 async def _stop(tasks: list[asyncio.Task[Came | None]]) -> None:
