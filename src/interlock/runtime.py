@@ -288,11 +288,12 @@ class Runtime:
         return str(found[0][1])
 
     async def _latest_run(self, agent: Address) -> str:
+        """A part of a run's work is not what is meant: it is found by its id."""
         before = "run_~"
         while rows := await self._ledger.query("runs_before", before, PAGE):
-            for run, address, *_ in rows:
+            for run, address, *_, cause, _ in rows:
                 before = run
-                if address == agent:
+                if address == agent and not (cause or "").startswith("work:"):
                     return str(run)
         raise InterlockError("run.none_of_agent", agent=agent)
 

@@ -30,9 +30,11 @@ from interlock.run.foreign import Raised, UnansweredError, code_of, foreign, wit
 from interlock.run.installation import Installation
 from interlock.run.judgement import Judgement
 from interlock.run.outcome import Outcomes
+from interlock.run.planning import Planning
 from interlock.run.platform_tools import (
     ASK,
     CONCLUDE,
+    PLAN_WORK,
     READ_ARTIFACT,
     RECALL,
     REMEMBER,
@@ -45,6 +47,7 @@ from interlock.run.run import CallState, Run
 from interlock.run.secret import redacted, resolve_secrets
 from interlock.run.signal import Signals
 from interlock.run.talking import Talking
+from interlock.run.working import Working
 from interlock.scope.label import NO_LABELS
 
 __all__ = ["Door"]
@@ -69,6 +72,8 @@ class Door:
         self._signals = Signals(installation, recorder)
         self._remembering = Remembering(installation, recorder, self.outcomes)
         self._concluding = Concluding(installation, recorder, self.outcomes, asking)
+        self._planning = Planning(installation, recorder, spec, self.outcomes)
+        self.working = Working(installation, recorder, spec, self)
         self._allowed: dict[str, tuple[Allow, Proposal]] = {}
 
     def repeatable(self, name: str) -> bool:
@@ -268,6 +273,8 @@ class Door:
                 await self._save_artifact(call, proposal.arguments)
             elif call.tool in {REMEMBER, RECALL}:
                 await self._remembering.act(call, proposal.arguments)
+            elif call.tool == PLAN_WORK:
+                await self._planning.act(call, proposal.arguments)
             elif call.tool == CONCLUDE:
                 await self._concluding.act(call, proposal.arguments)
             else:
@@ -292,7 +299,7 @@ class Door:
             start, end = shown_slice(text, start, self._installation.settings.sizes.shown)
         kept = await self._installation.contents.keep_any(self.run.company, data)
         cut = {"start": start, "end": end, "total": len(text)}
-        foreign = {} if name in self.run.artifacts else {"foreign": self._foreign(item)}
+        foreign: dict[str, Any] = {} if name in self.run.artifacts else {"foreign": self._foreign(item)}
         self.outcomes.answer(call, kept, frozenset(item["labels"]), cut, **foreign)
 
     def _foreign(self, item: Mapping[str, Any]) -> dict[str, Any]:

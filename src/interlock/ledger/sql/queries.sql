@@ -363,14 +363,16 @@ DELETE FROM owed WHERE run = ?;
 INSERT INTO signal (run, id, kind, body) VALUES (?, ?, ?, ?);
 
 -- name: signal_open_runs
--- Tell a message to the open runs of its recipient on the same root task.
+-- Tell a message to the open runs of its recipient on the same root task; a node of a work graph hears none.
 INSERT INTO signal (run, id, kind, body)
-SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.agent = ? AND run.status = 'open';
+SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.agent = ? AND run.status = 'open'
+AND (run.cause IS NULL OR run.cause NOT GLOB 'work:*');
 
 -- name: signal_root
 -- Tell something to all open runs of a root task but one.
 INSERT INTO signal (run, id, kind, body)
-SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.status = 'open' AND run.id <> ?;
+SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.status = 'open' AND run.id <> ?
+AND (run.cause IS NULL OR run.cause NOT GLOB 'work:*');
 
 -- name: signal_run
 -- Tell something to a run that is open.
