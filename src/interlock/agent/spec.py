@@ -35,8 +35,8 @@ class Emission:
 class Spec:
     """What an agent is. `function` (`module:name`) or `instructions` says which of the two bodies it has.
 
-    `accepts` are the types of messages that start the agent, `sends_to` whom it may message and delegate to, `hands_to`
-    whom it may hand tasks to.
+    `functions` are those that a work graph of a model loop may use. `accepts` are the types of messages that start the
+    agent, `sends_to` whom it may message and delegate to, `hands_to` whom it may hand tasks to.
 
     Two specs that say the same are equal and have the same digest. Reading one from YAML or from Python
     values is `interlock.agent.reader`.
@@ -56,6 +56,7 @@ class Spec:
     hands_to: tuple[Address, ...] = ()
     adds_labels: tuple[str, ...] = ()
     accepts: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
 
     @property
     def address(self) -> Address:
@@ -95,7 +96,7 @@ class Spec:
             "hands_to": [str(item) for item in self.hands_to],
             "adds_labels": list(self.adds_labels),
             "accepts": list(self.accepts),
-        }
+        } | ({"functions": list(self.functions)} if self.functions else {})
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> Self:
@@ -126,6 +127,7 @@ class Spec:
             hands_to=tuple(Address(item) for item in form["hands_to"]),
             adds_labels=tuple(form["adds_labels"]),
             accepts=tuple(form.get("accepts", ())),
+            functions=tuple(form.get("functions", ())),
         )
 
     @property

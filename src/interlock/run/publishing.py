@@ -167,6 +167,9 @@ def _unfit(installation: Installation, spec: Spec) -> Iterator[InterlockError]:
             yield InterlockError("publish.unknown_model", value=spec.model, known=sorted(settings.models))
     elif spec.function not in functions:
         yield InterlockError("function.unknown", value=spec.function, known=sorted(functions))
+    for name in spec.functions:
+        if name not in functions:
+            yield InterlockError("function.unknown", value=name, known=sorted(functions))
     try:
         settings.vocabulary.check(spec.adds_labels)
     except InterlockError as error:
