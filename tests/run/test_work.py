@@ -1,10 +1,12 @@
 """Work graphs that run for real: parts of a run's work, each with its own context, brought together again."""
 
+import asyncio
 import json
 
 import pytest
 
 from interlock.agent.spec import Emission
+from interlock.errors import InterlockError
 from interlock.gate.budget import Budget
 from interlock.run.function import Finish
 from interlock.run.human_queue import HumanQueue
@@ -244,7 +246,7 @@ def test_a_model_plans_its_own_work_and_is_told_all_that_is_wrong_with_a_graph(t
             f"{PLANNER}#a": [{"finish": {"summary": "FOUND"}}],
         }
         spec = spec_of("planner", tools=("plan_work",))
-        async with world(tmp_path, script, [spec]) as runtime:
+        async with world(tmp_path, script, [spec], functions={"work:do": echo}) as runtime:
             run = await go_through(runtime, PLANNER, "ROOT-BRIEF")
             assert run.status == "finished" and len(run.works) == 1
             told = await prompts(runtime, run)
@@ -253,7 +255,7 @@ def test_a_model_plans_its_own_work_and_is_told_all_that_is_wrong_with_a_graph(t
             for words in (
                 "work.not_admitted",
                 "may not call the tool `shoot`",
-                "No function `work:do` is loaded",
+                "may not use the function `work:do`",
             ):
                 assert words in told[3], words
             assert "FOUND" not in told[4] and "FOUND" in told[5]
@@ -392,7 +394,7 @@ def test_a_verifier_sees_its_rubric_and_the_artifacts_alone_and_what_it_does_not
         folder.mkdir()
         check = {"name": "check", "kind": "verify", "rubric": "RUBRIC", "needs": ["a"]}
         nodes = [agent_loop("a", "OBJECTIVE-A"), check, function("publish", "a", "check")]
-        model = spec_of("planner", instructions="INSTRUCTIONS", tools=("plan_work",))
+        model = spec_of("planner", instructions="INSTRUCTIONS", tools=("plan_work",), functions=("work:do",))
         bad = [
             {"finish": {"summary": "no verdict"}},
             {"finish": {"summary": "x", "artifacts": {"verdict": '{"passed": 1}'}}},
@@ -627,10 +629,74 @@ def test_a_second_graph_is_not_begun_while_one_is_under_way(tmp_path):
             ]
         }
         script = {PLANNER: [two, {"finish": {"summary": "s"}}]}
-        spec = spec_of("planner", tools=("plan_work",))
+        spec = spec_of("planner", tools=("plan_work",), functions=("work:do",))
         async with world(tmp_path, script, [spec], functions={"work:do": echo}) as runtime:
             run = await go_through(runtime, PLANNER)
             assert run.status == "finished" and len(run.works) in {1, 2}
             assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("GT-2", "WG-1")
+def test_a_model_may_use_no_function_that_its_agent_was_not_granted(tmp_path):
+    async def story():
+        ran = []
+
+        async def do(node):
+            ran.append(node.node)
+
+        script = {
+            PLANNER: [{"call": "plan_work", "with": {"nodes": [function("a")]}}, {"finish": {"summary": "s"}}]
+        }
+        async with world(
+            tmp_path, script, [spec_of("planner", tools=("plan_work",))], functions={"work:do": do}
+        ) as runtime:
+            run = await go_through(runtime, PLANNER)
+            assert run.status == "finished" and not ran and not run.works
+            assert "may not use the function" in await prompt(runtime, run)
+            with pytest.raises(InterlockError) as error:
+                await runtime.publish(spec_of("other", functions=("work:undo",)), "maria")
+            assert error.value.code == "function.unknown"
+
+    play(story())
+
+
+@pytest.mark.rule("GT-5")
+def test_a_function_that_hangs_is_over_with_the_wall_time_of_its_run(tmp_path):
+    async def story():
+        async def do(node):
+            await asyncio.Event().wait()
+
+        script = {
+            PLANNER: [{"call": "plan_work", "with": {"nodes": [function("a")]}}, {"finish": {"summary": "s"}}]
+        }
+        spec = spec_of("planner", tools=("plan_work",), functions=("work:do",))
+        async with world(
+            tmp_path, script, [spec], functions={"work:do": do}, limits=Budget(wall_ms=300)
+        ) as runtime:
+            run = await go_through(runtime, PLANNER)
+            assert run.status in {"exhausted", "finished"} and run.usage.wall_ms >= 250
+            assert (await ended(runtime, run))["a"] == ["timed_out"]
+
+    play(story())
+
+
+@pytest.mark.rule("WG-1", "AG-6")
+def test_a_function_that_is_gone_when_its_turn_comes_fails_its_node_alone(tmp_path):
+    async def story():
+        nodes = [function("a"), function("b")]
+        async with working(tmp_path, nodes, {"work:do": echo}) as runtime:
+            functions = runtime.installation.functions
+            reach = runtime.installation.reach
+
+            def gone(point):
+                if point == "work.admitted":
+                    functions.pop("work:do")
+                reach(point)
+
+            runtime.installation.reach = gone
+            run = await go_through(runtime, PLANNER)
+            assert run.status == "finished" and (await result(runtime, run))["status"] == "failed"
 
     play(story())

@@ -121,7 +121,7 @@ def test_what_the_root_lacks_is_refused_all_at_once():
     )  # fmt: skip
     assert sorted(found) == sorted(
         [
-            "work.other_agent", "work.tool_not_granted", "work.secret_not_given", "work.function_not_loaded",
+            "work.other_agent", "work.tool_not_granted", "work.secret_not_given", "work.function_not_granted",
             "work.not_given", "work.other_type", "work.over_budget", "work.too_many_at_once",
         ]
     )  # fmt: skip

@@ -18,7 +18,7 @@ from interlock.ledger.ledger import ContentRow
 from interlock.message.merge import Contribution, merge
 from interlock.message.result import Result
 from interlock.run.finish import text_bytes
-from interlock.run.foreign import Raised, code_of, foreign
+from interlock.run.foreign import Raised, code_of, foreign, within
 from interlock.run.function import NodeInput
 from interlock.run.installation import Installation
 from interlock.run.run import Run
@@ -31,6 +31,8 @@ from interlock.work_graph.work_graph import ARTIFACT_KEY
 
 __all__ = ["Attempting", "Came", "is_json"]
 
+LONGEST_MS = 86_400_000
+"""How long a function may take in a run whose time nobody limits."""
 SAID = 2000
 """How many characters of an exception's words are kept."""
 
@@ -106,10 +108,15 @@ class Attempting:
         self, node: Node, number: int, items: Sequence[Mapping[str, Any]], revision: int
     ) -> Came:
         """Call the function and give what it made, or why it made nothing."""
-        function = self._installation.functions[node.function]
+        function = self._installation.functions.get(node.function)
+        if function is None:
+            return self.failed(Text("function.not_loaded", function=node.function))
+        longest = self._run.time_left(LONGEST_MS) / 1000
         given = NodeInput(node.name, number, node.objective, node.arguments, await self.values(items))
         try:
-            made = await foreign(function.call(given))
+            made = await within(foreign(function.call(given)), longest)
+        except TimeoutError:
+            return self.failed(Text("work.timed_out"), outcome="timed_out")
         except InterlockError as error:
             return self.failed(Text("work.raised", function=node.function, kind=code_of(error)), str(error))
         except Raised as error:

@@ -1,7 +1,7 @@
 """Planning: a run's body proposes a graph for its own work, and it is admitted as a revision, or refused with all that
 is wrong with it (WG-1)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from interlock import canonical
@@ -77,7 +77,7 @@ class Planning:
                 for name in self._spec.tools
                 if name in declared and (allowed is None or name in allowed)
             },
-            functions=self._installation.functions.keys(),
+            functions=self._functions(),
             budget=run.budget.left(run.committed),
             given={
                 name: item["media"]
@@ -88,3 +88,10 @@ class Planning:
             nodes=settings.work_nodes,
             nested=run.part.get("depth", 0) < settings.work_depth,
         )
+
+    def _functions(self) -> Collection[str]:
+        """What a function's own graph names, its author could call as well; a model's names what its spec grants."""
+        loaded = self._installation.functions
+        if self._spec.function is not None:
+            return loaded.keys()
+        return [name for name in self._spec.functions if name in loaded]

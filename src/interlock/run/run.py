@@ -194,6 +194,8 @@ def _worked(run: Run, kind: str, body: dict[str, Any], at: int) -> None:
         run.calls[body["call"]].work = body["revision"]
         return
     run.works[body["revision"] - 1].take(kind, body, at)
+    if kind == "work.ended" and "run" not in body:
+        run.usage += Usage(**body.get("usage", {}))
     if kind == "work.started" and "call" in body:
         call = CallState(body["call"], body["tool"], 0, 0, arguments=body["arguments_content"], node=body["node"])
         run.calls[call.id] = call

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from interlock import canonical
 from interlock.agent.spec import Spec
 from interlock.catalogue import Text
-from interlock.gate.budget import Budget
+from interlock.gate.budget import Budget, Usage
 from interlock.gate.verdict import Allow, Verdict
 from interlock.ledger.ledger import ContentRow
 from interlock.ledger.step import Draft
@@ -141,7 +141,10 @@ class Working:
         self._play(state)
 
     def _end(self, state: _State, attempt: Attempt, came: Came) -> None:
-        self._note(state, "work.ended", {**_place(state, attempt), **came.body}, came.contents)
+        body = {**_place(state, attempt), **came.body}
+        if not attempt.run and not attempt.call and (spent := self._recorder.elapsed()):
+            body["usage"] = Usage(wall_ms=spent).as_dict()
+        self._note(state, "work.ended", body, came.contents)
 
     # What came in
 

@@ -87,7 +87,7 @@ class WorkGraph:
 class RootFacts:
     """What a graph is admitted against.
 
-    tools: what the root run may call, each with the secrets that it needs. functions: those that are loaded. budget:
+    tools: what the root run may call, each with the secrets that it needs. functions: those that it may use. budget:
     what the root run has left. given: its artifacts by name, with their media types. at_once, nodes: the limits of the
     settings. nested: whether its work may have parts that are agents' work.
     """
@@ -135,7 +135,7 @@ def _check_grants(node: Node, form: Form, facts: RootFacts) -> None:
             place.refuse("work.secret_not_given", value=shown(name), secrets=sorted(lacking))
     if node.function and node.function not in facts.functions:
         form.at("function").refuse(
-            "work.function_not_loaded", value=shown(node.function), known=_some(facts.functions)
+            "work.function_not_granted", value=shown(node.function), known=_some(facts.functions)
         )
 
 
