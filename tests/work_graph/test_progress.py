@@ -188,9 +188,9 @@ def test_the_longest_way_goes_first():
 def test_what_is_kept_of_an_earlier_revision_counts_as_done():
     first = Progress(graph(function("a"), function("b", "a")), 8)
     assert first.steps(0) == [Start("a", 1)]
-    attempt = first.start("a", 0)
+    first.start("a", 0)
     first.end("a", "done")
     second = Progress(graph(function("a"), function("b", "a"), function("c", "a")), 8)
     assert second.steps(0) == [Start("a", 1)]
-    second.keep("a", attempt)
+    second.keep("a", 1, {}, frozenset(), 0)
     assert {step.node for step in second.steps(0)} == {"b", "c"}

@@ -112,6 +112,7 @@ class Attempting:
         if function is None:
             return self.failed(Text("function.not_loaded", function=node.function))
         longest = self._run.time_left(LONGEST_MS) / 1000
+        labels = self.labels_of(items)  # now: what the run reads while it works, it does not see
         given = NodeInput(node.name, number, node.objective, node.arguments, await self.values(items))
         try:
             made = await within(foreign(function.call(given)), longest)
@@ -122,7 +123,7 @@ class Attempting:
         except Raised as error:
             return self.failed(Text("work.raised", function=node.function, kind=error.kind), error.said)
         try:
-            return await self._published(node, made, self.labels_of(items), revision)
+            return await self._published(node, made, labels, revision)
         except InterlockError as error:
             return self.failed(Text("work.unusable", function=node.function, code=error.code), str(error))
 

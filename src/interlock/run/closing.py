@@ -18,8 +18,9 @@ from interlock.gate.budget import Budget, Usage
 from interlock.ledger.ledger import ContentRow, Row
 from interlock.run.allowance import settled_allowances
 from interlock.run.installation import Installation
-from interlock.run.opening import Opening, Taker, give_back, opened_by_event
+from interlock.run.opening import Opening, Taker, opened_by_event
 from interlock.run.run import Run
+from interlock.run.shared_budget import give_back
 from interlock.scope.scope import Address, Scope
 
 __all__ = ["Emitted", "budget_left", "closing_rows", "open_listener", "publish_events", "returned_budget"]

@@ -11,6 +11,7 @@ from interlock.gate.budget import Budget, Usage
 from interlock.ledger.ledger import Row, Write
 from interlock.ledger.step import FORMAT, Draft, Head
 from interlock.message.task import Task
+from interlock.run.shared_budget import draw
 from interlock.scope.label import Labels, area_label, join, listed
 from interlock.scope.scope import Address, Scope
 
@@ -20,9 +21,6 @@ __all__ = [
     "Opening",
     "Taker",
     "Turn",
-    "charge",
-    "draw",
-    "give_back",
     "labels_at_opening",
     "opened_as_part",
     "opened_by_event",
@@ -151,22 +149,6 @@ def labels_at_opening(spec: Spec, carried: Labels) -> Labels:
     area agent (SC-4)."""
     own = [area_label(spec.scope)] if "/" in spec.scope else []
     return join(carried, spec.adds_labels, own)
-
-
-def draw(subject: str, usage: Usage) -> Row:
-    """Take amounts from a shared budget; the database refuses to go below nought."""
-    return Row("draw_budget", (usage.tool_calls, usage.tokens, usage.money, usage.wall_ms, subject))
-
-
-def charge(subject: str, usage: Usage) -> Row:
-    """Take what was used already from a shared budget, as far as that much is left."""
-    return Row("charge_budget", (usage.tool_calls, usage.tokens, usage.money, usage.wall_ms, subject))
-
-
-def give_back(subject: str, budget: Budget, used: Usage) -> Row:
-    """Give back what a run drew at its opening and did not use."""
-    left = budget.left(used)
-    return draw(subject, Usage() - Usage(**left.as_dict()))
 
 
 def opened_by_person(

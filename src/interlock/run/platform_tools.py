@@ -280,8 +280,12 @@ PLATFORM_TOOLS: Mapping[str, Tool] = {
                                 "description": f"One of {', '.join(KINDS)}: work for you in a fresh context; a call of "
                                 "a tool; a function that is loaded; judging by a rubric; bringing together.",
                             },
-                            "objective": {"description": "agent_loop: what it is to achieve, whole in itself."},
-                            "tools": {"description": "agent_loop: the names of those of your tools that it may call."},
+                            "objective": {
+                                "description": "agent_loop: what it is to achieve, whole in itself."
+                            },
+                            "tools": {
+                                "description": "agent_loop: the names of those of your tools that it may call."
+                            },
                             "tool": {"description": "tool: the name of the tool."},
                             "arguments": {
                                 "description": 'tool, function: arguments; {"$artifact": name} stands for the content '
@@ -289,15 +293,25 @@ PLATFORM_TOOLS: Mapping[str, Tool] = {
                             },
                             "function": {"description": "function: module:name."},
                             "rubric": {"description": "verify: by what it judges."},
-                            "output": {"description": "agent_loop: the JSON Schema of what it must publish as output."},
-                            "publishes": {"description": "Names of artifacts that it publishes, or name: media type."},
+                            "output": {
+                                "description": "agent_loop: the JSON Schema of what it must publish as output."
+                            },
+                            "publishes": {
+                                "description": "Names of artifacts that it publishes, or name: media type."
+                            },
                             "needs": {
                                 "description": "What it takes in: names of nodes, or {from, artifact, type}; without "
                                 "from, an artifact of yours."
                             },
-                            "attempts": {"description": "How often it is tried in all; 1 if you say nothing."},
-                            "deadline": {"description": "How long it may take, as 90s; a join: how long it waits."},
-                            "budget": {"description": "The most it may use: {tool_calls, tokens, wall_time}."},
+                            "attempts": {
+                                "description": "How often it is tried in all; 1 if you say nothing."
+                            },
+                            "deadline": {
+                                "description": "How long it may take, as 90s; a join: how long it waits."
+                            },
+                            "budget": {
+                                "description": "The most it may use: {tool_calls, tokens, wall_time}."
+                            },
                         },
                     },
                 },

@@ -82,7 +82,11 @@ class Run:
             opened_at=at,
         )
         taken_in = run.part.get("artifacts", ())
-        for item in (*body.get("event", {}).get("artifacts", ()), *run.message.get("attachments", ()), *taken_in):
+        for item in (
+            *body.get("event", {}).get("artifacts", ()),
+            *run.message.get("attachments", ()),
+            *taken_in,
+        ):
             run.given[item["name"]] = item
         return run
 
@@ -197,7 +201,9 @@ def _worked(run: Run, kind: str, body: dict[str, Any], at: int) -> None:
     if kind == "work.ended" and "run" not in body:
         run.usage += Usage(**body.get("usage", {}))
     if kind == "work.started" and "call" in body:
-        call = CallState(body["call"], body["tool"], 0, 0, arguments=body["arguments_content"], node=body["node"])
+        call = CallState(
+            body["call"], body["tool"], 0, 0, arguments=body["arguments_content"], node=body["node"]
+        )
         run.calls[call.id] = call
         run.waiting.append(call)
         run.labels |= frozenset(body.get("labels", ()))

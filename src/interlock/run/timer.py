@@ -116,4 +116,6 @@ class Timers:
     async def _work(self, name: str, body: dict[str, Any], end: Row) -> None:
         """A part of a run's work, or a join of it, has no time left: the run looks what is to be done."""
         told = Row("signal_run", (f"{name}-due", "work", "", body["run"]))
-        await self._installation.ledger.append((), guards=(end,), rows=(told, Row("wake_run", (body["run"],))))
+        await self._installation.ledger.append(
+            (), guards=(end,), rows=(told, Row("wake_run", (body["run"],)))
+        )
