@@ -20,7 +20,7 @@ from interlock.gate.schema import judge_arguments
 from interlock.gate.tool import Tool
 from interlock.gate.verdict import Allow, Ask, Deny, Verdict
 from interlock.ledger.content_store import Kept
-from interlock.perspective.resolver import shown_slice
+from interlock.perspective.shown import shown_slice
 from interlock.run.acting import Acting, Make
 from interlock.run.approval import Approvals
 from interlock.run.asking import Asking
@@ -280,7 +280,7 @@ class Door:
             start, end = shown_slice(text, start, self._installation.settings.sizes.shown)
         kept = await self._installation.contents.keep_any(self.run.company, data)
         cut = {"start": start, "end": end, "total": len(text)}
-        self.outcomes.answer(call, kept, frozenset(item["labels"]), cut)
+        self.outcomes.answer(call, kept, frozenset(item["labels"]), cut, artifact=name)
 
     def _readable(self) -> list[str]:
         given = [name for name, item in self.run.given.items() if not item.get("absent")]
