@@ -199,6 +199,8 @@ def _serve() -> list[str]:
 
 def _become(request: dict[str, Any]) -> None:
     os.setsid()
+    # Whoever runs the tests in the background may have them ignore it, and a process of its own does not.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])

@@ -11,6 +11,7 @@ from interlock.agent.spec import Spec
 from interlock.catalogue import Text
 from interlock.clock import Clock, SystemClock, new_id
 from interlock.connector.model.choice import Models
+from interlock.connector.observation import Observation
 from interlock.errors import InterlockError
 from interlock.fault import from_environment
 from interlock.ledger.content_check import ContentCheck
@@ -28,6 +29,8 @@ from interlock.run.asking import BESIDE
 from interlock.run.brief import checked_brief, checked_person, encoded_brief
 from interlock.run.human_queue import HumanQueue
 from interlock.run.installation import Installation
+from interlock.run.linking import link, unlink
+from interlock.run.observing import Observed, observe
 from interlock.run.opening import Taker, opened_by_person
 from interlock.run.publishing import Publication, publish
 from interlock.run.run import TRAIL, Run, fold
@@ -210,6 +213,31 @@ class Runtime:
             worker.take(Run.of_opening(opening.run, opening.body, outcome.heads[0], opening.fence, now))
         return opening.run
 
+    async def observe(
+        self, connector: str, observation: Observation, worker: Worker | None = None
+    ) -> list[Observed]:
+        """Bring in a message of the outside; see `interlock.run.observing.observe`. With `worker` that worker runs at
+        once what it opens; else it is queued."""
+        found = await observe(self.installation, connector, observation, worker.taker() if worker else None)
+        for item in found:
+            if (
+                worker is not None
+                and item.opening is not None
+                and item.opening.fence
+                and item.head is not None
+            ):
+                opening, now = item.opening, self.installation.clock.now()
+                worker.take(Run.of_opening(opening.run, opening.body, item.head, opening.fence, now))
+        return found
+
+    async def link(self, agent: Address, one: str, other: str, evidence: str, by: str) -> None:
+        """Say that two actors of an agent's perspective are one person; see `interlock.run.linking.link`."""
+        await link(self.installation, agent, one, other, evidence, by)
+
+    async def unlink(self, agent: Address, one: str, other: str, evidence: str, by: str) -> None:
+        """Say that they are not after all; see `interlock.run.linking.unlink`."""
+        await unlink(self.installation, agent, one, other, evidence, by)
+
     async def _note_not_started(self, agent: Address, person: str, state: str) -> None:
         body = {"agent": agent, "state": state, "opened_by": {"kind": "person", "name": person}}
         await self._ledger.append((Write(agent, None, (Draft("agent.not_started", body),)),))
@@ -262,11 +290,12 @@ class Runtime:
         return str(found[0][1])
 
     async def _latest_run(self, agent: Address) -> str:
+        """A part of a run's work is not what is meant: it is found by its id."""
         before = "run_~"
         while rows := await self._ledger.query("runs_before", before, PAGE):
-            for run, address, *_ in rows:
+            for run, address, *_, cause, _ in rows:
                 before = run
-                if address == agent:
+                if address == agent and not (cause or "").startswith("work:"):
                     return str(run)
         raise InterlockError("run.none_of_agent", agent=agent)
 

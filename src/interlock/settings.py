@@ -12,7 +12,7 @@ from interlock.gate.policy import Policy
 from interlock.scope.label import DeclaredLabel, Vocabulary
 from interlock.scope.scope import Scope
 
-__all__ = ["CompactionChoice", "ModelChoice", "Policy", "SecretGrant", "Settings", "Sizes"]
+__all__ = ["CompactionChoice", "ConnectorChoice", "ModelChoice", "Policy", "SecretGrant", "Settings", "Sizes"]
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -72,6 +72,21 @@ class SecretGrant:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectorChoice:
+    """A connector by name: where conversations come in from, and answers go out to (UI-5).
+
+    scope: whose data comes in, which is labelled with its area. key: the environment variable that holds the secret
+    with which messages are signed, both ways. reply_to: the address that answers are sent to; None for a connector
+    that only brings in. labels: further labels of what comes in, beside `untrusted`.
+    """
+
+    scope: Scope
+    key: str
+    reply_to: str | None = None
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Sizes:
     """The largest size of each thing that comes in, in bytes (BI-2).
 
@@ -109,6 +124,8 @@ class Settings:
     reply_ms: how long a run waits for the reply to a request at most; answer_ms: for a person's answer.
     action_wait_ms: how long a run waits for the result of an action that another run is doing.
     retries: how often work that somebody sent is tried again when its run failed.
+    work_at_once: how many parts of a run's work graph are under way at a time; work_nodes: how many a graph may have;
+    work_depth: how often a part of the work may be planned in parts again.
     report_words: how many words a report may have; more goes as an artifact (RS-1).
     listeners_at_once: up to so many listeners are opened in the closing transaction; more all go through the outbox.
     loops_named, loop_edges: the bounds of the search for loops (LP-2).
@@ -125,6 +142,8 @@ class Settings:
     secrets: by name, the environment variable that holds it and the tools that may use it.
     policies: rules of the installation's own, which ask or deny.
     people: by name, the roles that a person has, each with the scopes in which; without any, everybody has all.
+    connectors: by name, where conversations come in from.
+    history: how many messages of a conversation a turn is shown before those that engage it.
     modules: Python files or modules that declare tools and function bodies.
     """
 
@@ -136,6 +155,9 @@ class Settings:
     answer_ms: int = 86_400_000
     action_wait_ms: int = 30_000
     retries: int = 1
+    work_at_once: int = 8
+    work_nodes: int = 2000
+    work_depth: int = 2
     report_words: int = 200
     listeners_at_once: int = 16
     loops_named: int = 10
@@ -155,6 +177,8 @@ class Settings:
     secrets: Mapping[str, SecretGrant] = field(default_factory=dict)
     policies: tuple[Policy, ...] = ()
     people: Mapping[str, Mapping[str, tuple[Scope, ...]]] = field(default_factory=dict)
+    connectors: Mapping[str, ConnectorChoice] = field(default_factory=dict)
+    history: int = 40
     modules: tuple[str, ...] = ()
 
     def has_role(self, person: str, role: str, scope: Scope) -> bool:

@@ -17,7 +17,15 @@ from interlock.form.yaml_text import Path, read
 from interlock.gate.budget import Budget
 from interlock.scope.label import DECLARED, UNTRUSTED, DeclaredLabel
 from interlock.scope.scope import NAME, Scope
-from interlock.settings import CompactionChoice, ModelChoice, Policy, SecretGrant, Settings, Sizes
+from interlock.settings import (
+    CompactionChoice,
+    ConnectorChoice,
+    ModelChoice,
+    Policy,
+    SecretGrant,
+    Settings,
+    Sizes,
+)
 
 __all__ = ["RENAMED", "ROLES", "SETTINGS_KEYS", "read_settings"]
 
@@ -63,7 +71,9 @@ def read_settings(text: str | bytes, file: str, *, limit: int = SETTINGS_BYTES) 
 
 
 def _may_hold_a_secret(path: Path) -> bool:
-    return path[:1] in {("secrets",), ("models",)} and (len(path) < 3 or path[2] in {"variable", "key"})
+    return path[:1] in {("secrets",), ("models",), ("connectors",)} and (
+        len(path) < 3 or path[2] in {"variable", "key"}
+    )
 
 
 def _settings(form: Form) -> Settings:
@@ -77,6 +87,9 @@ def _settings(form: Form) -> Settings:
         answer_ms=form.at("answer").amount(milliseconds_in, "time", usual.answer_ms, 1000),
         action_wait_ms=form.at("action_wait").amount(milliseconds_in, "time", usual.action_wait_ms, 0),
         retries=form.at("retries").whole(usual.retries, 0, 100),
+        work_at_once=form.at("work_at_once").whole(usual.work_at_once, 1, 10_000),
+        work_nodes=form.at("work_nodes").whole(usual.work_nodes, 1, 100_000),
+        work_depth=form.at("work_depth").whole(usual.work_depth, 0, 8),
         report_words=form.at("report_words").whole(usual.report_words, 1, 100_000),
         listeners_at_once=form.at("listeners_at_once").whole(usual.listeners_at_once, 0, 10_000),
         loops_named=form.at("loops_named").whole(usual.loops_named, 1, 10_000),
@@ -94,6 +107,8 @@ def _settings(form: Form) -> Settings:
         secrets=_named(form.at("secrets"), WORD, "secret_name", _secret),
         policies=_policies(form.at("policies")),
         people=_people(form.at("people")),
+        connectors=_named(form.at("connectors"), NAME, "name", _connector),
+        history=form.at("history").whole(usual.history, 0, 10_000),
         modules=form.at("modules").unique(lambda item: item.matching(MODULE, "module"), single=True),
     )
 
@@ -209,6 +224,15 @@ def _secret(_name: str, form: Form) -> SecretGrant | None:
         return None
     tools = form.at("tools").unique(lambda item: item.matching(TOOL, "tool"), single=True)
     return SecretGrant(_variable(form.at("variable")) or "", tools)
+
+
+def _connector(_name: str, form: Form) -> ConnectorChoice | None:
+    if not form.fields(("scope", "key", "reply_to", "labels"), ("scope", "key")):
+        return None
+    labels = form.at("labels").unique(lambda item: item.matching(DECLARED, "label_name"))
+    scope = form.at("scope").made(Scope, "scope")
+    key, reply_to = _variable(form.at("key")) or "", _url(form.at("reply_to"))
+    return None if scope is None else ConnectorChoice(scope, key, reply_to, labels)
 
 
 def _people(form: Form) -> dict[str, dict[str, tuple[Scope, ...]]]:

@@ -223,7 +223,13 @@ def test_publishing_shows_what_one_more_agent_costs(
     commands: Processes, made: Company, tmp_path: Path
 ) -> None:
     company = made.copy(tmp_path / "company")
-    spec = {"name": "d", "scope": "acme/platform", "instructions": "You are d.", "sends_to": [A], "hands_to": [A]}
+    spec = {
+        "name": "d",
+        "scope": "acme/platform",
+        "instructions": "You are d.",
+        "sends_to": [A],
+        "hands_to": [A],
+    }
     (company.folder / "agents" / "d.yaml").write_text(json.dumps(spec))
     before = company.rows("SELECT count(*) FROM step")
     checked = told(commands.run("publish", "agents/d.yaml", "--check", folder=company.folder))

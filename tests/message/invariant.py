@@ -14,6 +14,8 @@ __all__ = ["Invariants"]
 NEW_STEPS = "SELECT rowid, stream, seq, kind, body FROM step WHERE rowid > ? ORDER BY rowid"
 OPEN_RUNS = """SELECT run.id, run.task, step.body FROM run JOIN step ON step.stream = run.id AND step.seq = 1
 WHERE run.status = 'open'"""
+DISOWNED = """SELECT 1 FROM signal WHERE run = ? AND kind = 'disowned' UNION ALL
+SELECT 1 FROM step WHERE stream = ? AND kind = 'signal.taken' AND json_extract(body, '$.signal') = 'disowned'"""
 TASKS = "SELECT id, owner, epoch, pending, state FROM task"
 ACTIONS = "SELECT id, tool, state, run, call, attempt FROM action"
 
@@ -39,6 +41,8 @@ class Seen:
     """By action: its key."""
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often a call was answered, by run and call."""
+    parted: set[str] = field(default_factory=set)
+    """The runs that handed their task over."""
     taken: Counter[str] = field(default_factory=Counter)
     replied: Counter[str] = field(default_factory=Counter)
     acts: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -70,6 +74,7 @@ class Invariants:
             self._after = rowid
             self._take(stream, seq, kind, json.loads(text), before)
         self._check_tasks()
+        self._check_disowned()
         await self._check_actions()
 
     async def hold_at_rest(self) -> None:
@@ -86,10 +91,9 @@ class Invariants:
         assert "claimed" not in states
         waiting = self._rows(
             "SELECT id FROM message WHERE state = 'unread' AND run_to IS NULL AND recipient NOT GLOB 'pe*'"
-            " AND id NOT IN (SELECT json_extract(body, '$.given.id') FROM step WHERE kind = 'run.opened'"
-            " AND json_extract(body, '$.given.id') IS NOT NULL)"
+            " AND root NOT IN (SELECT root FROM task WHERE state = 'open')"
         )
-        self.kinds["unread at rest"] += len(waiting)
+        assert not waiting, f"nobody will read {waiting}"
         findings = [finding async for finding in self._turmoil.processes[0].runtime.verify()]
         assert not findings, findings[:5]
 
@@ -115,6 +119,8 @@ class Invariants:
             self._seen.calls[stream, body["call"]] += 1
             assert self._seen.calls[stream, body["call"]] == 1, "the result of a call is taken once"
             self.kinds[body.get("error", {}).get("id", "-")] += 1
+            if "handed_over" in body:
+                self._seen.parted.add(stream)
         elif kind == "run.closed":
             self._take_closing(stream, body)
 
@@ -182,6 +188,14 @@ class Invariants:
         for name, *row in self._rows(TASKS):
             task = self._seen.tasks[name]
             assert row == [task.owner, task.epoch, task.pending, task.state]
+
+    def _check_disowned(self) -> None:
+        """A run whose agent owns the task no longer handed it over, or is told so."""
+        for run, name, body in self._rows(OPEN_RUNS):
+            if json.loads(body)["task"].get("epoch", 1) < self._seen.tasks[name].epoch:
+                knows = run in self._seen.parted or self._rows(DISOWNED, run, run)
+                begun = any(other == run for other, _ in self._seen.calls)
+                assert knows or not begun, f"{run} works on, and nobody told it that it owns nothing"
 
     async def _check_actions(self) -> None:
         outside = self._turmoil.outside

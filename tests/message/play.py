@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import random
 import tempfile
+import traceback
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ OFTEN = {
     "fire": 2,
     "let_go": 2,
 }
-"""How often a deed is chosen, beside those that are chosen once."""
+"""How often a deed is chosen for each time that one of the others is."""
 LONGEST = 60
 """Seconds of real time after which a deed that does not end is given up."""
 TRIES = 3
@@ -106,9 +107,9 @@ def main() -> None:
         deeds = written(seed, given.steps)
         try:
             happened += play_deeds(deeds, seed)
-        except AssertionError as error:
+        except AssertionError:
             failed.append(seed)
-            print(f"seed {seed}: {error}", flush=True)
+            print(f"seed {seed}:", traceback.format_exc(limit=-2), flush=True)
             if given.shrink:
                 print(*shortened(deeds, seed), sep=",\n", flush=True)
     for name, count in happened.most_common():

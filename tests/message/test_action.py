@@ -356,3 +356,48 @@ def test_who_lost_the_lease_while_another_was_at_it_does_not_begin(tmp_path):
             assert await sound(runtime)
 
     play(story())
+
+
+@pytest.mark.rule("AC-2", "MS-6", "MS-8")
+@pytest.mark.parametrize("takes_key", [False, True])
+def test_an_action_is_in_doubt_when_its_task_was_taken_before_the_run_could_go_on(tmp_path, takes_key):
+    async def story():
+        clock, calls = JumpingClock(), Calls()
+        declared = {"takes_key": True} if takes_key else {}
+
+        @tool(effect="write", parameters=SCHEMA, steers=["order", "amount"], labels=(), name="refund",
+              key="{task_id}:refund:{order}", **declared)  # fmt: skip
+        async def taking(call: ToolCall, order: int, amount: float, reason: str = "") -> dict:
+            calls.append({"tool": "refund"})
+            return {"receipt": "r-7"}
+
+        script = {at("a"): [refund(), {"finish": "done"}]}
+        settings = {"tools": [taking], "clock": clock}
+        async with world(tmp_path, script, [agent("a", tools=("refund",))], **settings) as runtime:
+            name = await runtime.open_run(at("a"), "maria", "go")
+            killing(runtime, lambda point: point == "tool.after_call", 1)
+            assert await work_until_killed(runtime)
+        clock.move(31)
+        async with world(tmp_path, script, [], **settings) as runtime:
+            task = (await runtime.run(name)).task
+            query = runtime.installation.ledger.query
+
+            async def taken_late(name, *values):
+                """The person comes when the run has looked for what it is told, and before it acts."""
+                found = await query(name, *values)
+                if name == "signals_of_run":
+                    runtime.installation.ledger.query = query
+                    await HumanQueue(runtime.installation).take(task, "joana")
+                return found
+
+            runtime.installation.ledger.query = taken_late
+            await drain(runtime)
+            assert (await runtime.run(name)).status == "cancelled"
+            assert calls.of("refund") == 1
+            ((state,),) = [row[2:3] for row in await query("actions_of_task", task)]
+            assert state == "in_doubt", "it may have been done"
+            kinds = [item.kind for item in await queue_items(runtime)]
+            assert sorted(kinds) == ["action", "task"], "people settle it"
+            assert await sound(runtime)
+
+    play(story())

@@ -105,7 +105,10 @@ def test_a_hand_off_that_nobody_acknowledges_goes_to_people_and_a_late_one_chang
             (queued,) = await bodies(runtime, task, "task.queued")
             assert queued["reason"]["id"] == "task.not_acknowledged"
             (item,) = await queue_items(runtime)
-            assert (item.kind, item.form["reasons"]) == ("task", {at("a"): "billing knows better"})
+            assert (item.kind, item.form["reasons"]) == (
+                "task",
+                [{"from": at("a"), "reason": "billing knows better"}],
+            )
             await drain(runtime)
             late = await runtime.run((await runs_of(runtime, at("b")))[0])
             assert (late.status, late.reason["id"]) == ("cancelled", "run.late_acknowledgement")
@@ -174,7 +177,10 @@ def test_two_agents_that_hand_the_task_to_and_fro_end_with_people_who_see_both_r
             (queued,) = await bodies(runtime, state.root_task, "task.queued")
             assert queued["reason"]["id"] == "chain.limit_hand_off"
             (item,) = await queue_items(runtime)
-            assert item.form["reasons"] == {at("a"): "it is about money", at("b"): "it is about the parcel"}
+            assert item.form["reasons"] == [
+                {"from": at("a"), "reason": "it is about money"},
+                {"from": at("b"), "reason": "it is about the parcel"},
+            ], "each said once"
             assert (await owner(runtime, state.task))[0] == "people@acme/platform"
             assert await sound(runtime)
 

@@ -182,6 +182,48 @@ def test_what_a_run_left_unread_is_read_by_the_agent_s_next_run_on_the_task(tmp_
     play(story())
 
 
+@pytest.mark.rule("MS-3")
+def test_what_opened_one_run_is_not_told_to_the_next(tmp_path):
+    async def story():
+        script = {
+            at("a"): [ask("b", text="which colour?"), ask("b", text="which size?"), {"finish": "ok"}],
+            at("b"): lambda request: {"finish": "answered"},
+        }
+        specs = [agent("a", sends=["b"]), agent("b", accepts=("question",))]
+        async with world(tmp_path, script, specs) as runtime:
+            await go_through(runtime, at("a"), "go")
+            assert "which colour?" in await prompt_of(runtime, "b", which=0)
+            assert "which colour?" not in await prompt_of(runtime, "b", which=1)
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("MS-3")
+@pytest.mark.fault("F26")
+def test_what_nobody_read_before_all_ended_is_a_dead_letter(tmp_path):
+    async def story():
+        script = {at("a"): [ask("b"), {"finish": "ok"}], at("b"): lambda request: {"finish": "answered"}}
+        specs = [agent("a", sends=["b"]), agent("b", accepts=("question",))]
+        async with world(tmp_path, script, specs) as runtime:
+            name = await runtime.open_run(at("a"), "maria", "go")
+            root = (await runtime.run(name)).root_task
+            said = runtime.installation.contents.keep("acme", b'{"text": "by the way"}')
+            body = {
+                "message": "message_9", "task": root, "type": "status", "from": at("a"), "to": at("c"),
+                "body": said.digest, "size": said.size, "labels": [],
+            }  # fmt: skip
+            ledger = runtime.installation.ledger
+            await ledger.append((Write(root, None, (Draft("message.sent", body),)),), contents=(said.row,))
+            await drain(runtime)
+            (buried,) = await bodies(runtime, root, "message.undelivered")
+            assert (buried["message"], buried["reason"]["id"]) == ("message_9", "message.never_read")
+            assert [item.kind for item in await queue_items(runtime)] == ["dead_letter"]
+            assert await sound(runtime)
+
+    play(story())
+
+
 @pytest.mark.rule("MS-1", "EV-8")
 @pytest.mark.fault("F26")
 def test_what_nobody_accepts_is_a_dead_letter_that_people_see(tmp_path):

@@ -299,7 +299,9 @@ def test_what_only_tells_something_asks_nothing() -> None:
     told.opened()
     told.add("task.opened", task="task_2", owner=BILLING, run="run_2", scope="acme/money",
              by={"kind": "status", "name": SUPPORT, "message": "message_1"})  # fmt: skip
-    told.sent("message_1", "status", SUPPORT, BILLING, {"text": "a case will come"}, task="task_2", opens="run_2")
+    told.sent(
+        "message_1", "status", SUPPORT, BILLING, {"text": "a case will come"}, task="task_2", opens="run_2"
+    )
     asked = standings_of(told.steps, told.contents)[1].asked
     assert say(asked) == "nothing; it was told: “a case will come”"
 

@@ -458,6 +458,28 @@ class Turmoil:
             queue = HumanQueue(process.runtime.installation)
             await process.guarded(_excused(queue.take(rows[number % len(rows)][0], "joana")))
 
+    async def do_take_at_work(self, which: int, number: int, most: int) -> None:
+        """A person takes a task while the other process works."""
+        process = self.processes[which % 2]
+        await asyncio.gather(
+            self.do_work(which + 1, most), self._shortly(number % 20, self.do_take(which, number))
+        )
+        await process.guarded(process.settle())
+
+    async def do_decide_at_work(self, number: int, how: int, most: int) -> None:
+        """A person decides about something while the other process works."""
+        await asyncio.gather(self.do_work(1, most), self._shortly(how % 20, self.do_decide(0, number, how)))
+
+    async def do_cancel_at_work(self, number: int, most: int) -> None:
+        """A person cancels a run while the other process works."""
+        await asyncio.gather(self.do_work(1, most), self._shortly(number % 20, self.do_cancel(0, number)))
+
+    async def _shortly(self, turns: int, work: Coroutine[Any, Any, Any]) -> None:
+        """Do something when others have had some turns."""
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await work
+
     async def come_to_rest(self) -> None:
         """Let all that is under way end, and all that waits come to the end of its time."""
         self.outside.modes.clear()

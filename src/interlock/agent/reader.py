@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlock import canonical
-from interlock.agent.spec import FINAL_ANSWER, Emission, Spec, Trigger
+from interlock.agent.spec import FINAL_ANSWER, Attendance, Emission, Spec, Trigger
 from interlock.errors import InterlockError
 from interlock.form.budget import budget_of, form_of_budget
 from interlock.form.form import Form
@@ -28,6 +28,7 @@ SPEC_KEYS = (
     "function",
     "model",
     "tools",
+    "functions",
     "limits",
     "starts_on",
     "emits",
@@ -36,7 +37,8 @@ SPEC_KEYS = (
     "adds_labels",
 )
 SPEC_BYTES = Sizes().spec
-LATER_TRIGGERS = frozenset({"schedule", "connector"})
+LATER_TRIGGERS = frozenset({"schedule"})
+WAYS = ("engage", "observe")
 MESSAGES = ("request", "question", "status")
 """The types of messages that may start an agent; the others close or answer something."""
 PEOPLE = "people"
@@ -80,6 +82,7 @@ def form_of(spec: Spec) -> dict[str, Any]:
     form = {**spec.as_dict(), "limits": form_of_budget(spec.limits)}
     accepts = form.pop("accepts")
     form["starts_on"] += [{"message": accepts}] if accepts else []
+    form["starts_on"] += form.pop("attends", [])
     del form["code_digest"]
     return form
 
@@ -102,6 +105,8 @@ def _spec(form: Form) -> Spec:
         hands_to=form.at("hands_to").unique(lambda item: item.made(Address, "address")),
         adds_labels=form.at("adds_labels").unique(_label),
         accepts=_accepted(form.at("starts_on")),
+        attends=_attended(form.at("starts_on")),
+        functions=form.at("functions").unique(lambda item: item.matching(FUNCTION, "function")),
     )
     _check_body(form)
     if report:
@@ -130,6 +135,24 @@ def _accepted(form: Form) -> tuple[str, ...]:
                 kind for kind in item.at("message").unique(_message_type, single=True) if kind not in found
             ]
     return tuple(sorted(found, key=MESSAGES.index))
+
+
+def _attended(form: Form) -> tuple[Attendance, ...]:
+    found: dict[str, Attendance] = {}
+    if not isinstance(form.value, list | tuple):
+        return ()  # told by the triggers already
+    for index, value in enumerate(form.value):
+        item = Form(value, form.report, (*form.path, index))
+        if not isinstance(value, Mapping) or "connector" not in value or "message" in value:
+            continue
+        if item.fields(("connector", "way"), ("connector",)):
+            name = item.at("connector").matching(NAME, "name")
+            way = item.at("way").choice(WAYS, "engage")
+            if name in found:
+                item.at("connector").refuse("form.doubled", value=name)
+            elif name is not None:
+                found[name] = Attendance(name, way)
+    return tuple(found.values())
 
 
 def _message_type(item: Form) -> str | None:
@@ -182,7 +205,7 @@ def _triggers(form: Form) -> tuple[Trigger, ...]:
     for item in form.items():
         if isinstance(item.value, Mapping) and (later := sorted(LATER_TRIGGERS & set(item.value))):
             item.at(later[0]).refuse("spec.unsupported_trigger", at_key=True, value=later[0])
-        elif isinstance(item.value, Mapping) and "message" in item.value:
+        elif isinstance(item.value, Mapping) and ("message" in item.value or "connector" in item.value):
             continue
         elif item.fields(("event", "from"), ("event",)):
             event = _event(item.at("event"), found)

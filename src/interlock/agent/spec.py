@@ -7,7 +7,7 @@ from interlock import canonical
 from interlock.gate.budget import Budget
 from interlock.scope.scope import Address, Scope
 
-__all__ = ["FINAL_ANSWER", "Emission", "Spec", "Trigger"]
+__all__ = ["FINAL_ANSWER", "Attendance", "Emission", "Spec", "Trigger"]
 
 FINAL_ANSWER = "final_answer"
 """The built-in artifact: a run's closing answer (CS-3)."""
@@ -32,11 +32,21 @@ class Emission:
 
 
 @dataclass(frozen=True, slots=True)
+class Attendance:
+    """A connector whose conversations the agent sees. way: `engage`, a message there starts it, or `observe`, it only
+    takes note (UI-5)."""
+
+    connector: str
+    way: str = "engage"
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """What an agent is. `function` (`module:name`) or `instructions` says which of the two bodies it has.
 
-    `accepts` are the types of messages that start the agent, `sends_to` whom it may message and delegate to, `hands_to`
-    whom it may hand tasks to.
+    `functions` are those that a work graph of a model loop may use. `accepts` are the types of messages that start the
+    agent, `sends_to` whom it may message and delegate to, `hands_to` whom it may hand tasks to, `attends` the
+    connectors whose conversations it sees.
 
     Two specs that say the same are equal and have the same digest. Reading one from YAML or from Python
     values is `interlock.agent.reader`.
@@ -56,6 +66,8 @@ class Spec:
     hands_to: tuple[Address, ...] = ()
     adds_labels: tuple[str, ...] = ()
     accepts: tuple[str, ...] = ()
+    attends: tuple[Attendance, ...] = ()
+    functions: tuple[str, ...] = ()
 
     @property
     def address(self) -> Address:
@@ -69,6 +81,10 @@ class Spec:
 
     def as_dict(self) -> dict[str, Any]:
         """Give the spec as plain values: the form that is digested and stored."""
+        later = {
+            "attends": [{"connector": item.connector, "way": item.way} for item in self.attends],
+            "functions": list(self.functions),
+        }
         return {
             "name": self.name,
             "scope": str(self.scope),
@@ -95,7 +111,7 @@ class Spec:
             "hands_to": [str(item) for item in self.hands_to],
             "adds_labels": list(self.adds_labels),
             "accepts": list(self.accepts),
-        }
+        } | {key: value for key, value in later.items() if value}
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> Self:
@@ -126,6 +142,8 @@ class Spec:
             hands_to=tuple(Address(item) for item in form["hands_to"]),
             adds_labels=tuple(form["adds_labels"]),
             accepts=tuple(form.get("accepts", ())),
+            attends=tuple(Attendance(**item) for item in form.get("attends", ())),
+            functions=tuple(form.get("functions", ())),
         )
 
     @property

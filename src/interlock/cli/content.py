@@ -6,13 +6,14 @@ text is said in its place: an auditor's reading must not end there.
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from interlock.catalogue import say
+from interlock.catalogue import Text, say
 from interlock.cli.layout import barred, laid_out, one_line
 from interlock.errors import InterlockError
 from interlock.ledger.step import Step
+from interlock.message.entry import name_of
 from interlock.perspective.answer import load_answer
 from interlock.run.installation import Installation
 
@@ -55,6 +56,7 @@ class ContentReader:
 
     def __init__(self, installation: Installation, run: str) -> None:
         self._contents, self._language, self._run = installation.contents, installation.settings.language, run
+        self._ledger = installation.ledger
         self._named: dict[str, str] = {}
 
     async def of(self, step: Step) -> list[Piece]:
@@ -82,6 +84,59 @@ class ContentReader:
     async def _opened(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
         if "input" in body:
             yield await self._json("brief", body["input"])
+        if "given" in body:
+            given = body["given"]
+            what = "package" if given["type"] == "hand_off" else "message"
+            yield await self._json(what, given["body"], sender=name_of(given["from"]))
+        for item in body.get("decisions", ()):
+            yield await self._words("decision", item["content"])
+
+    async def _waits(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
+        """What people were shown, or what was sent."""
+        if "message" in body:
+            yield await self._sent(body["message"])
+        for row in await self._ledger.query("question_by_id", body.get("question", "")):
+            piece = await self._json("shown", row[7])
+            yield replace(piece, value=self._shown(piece.value)) if isinstance(piece.value, dict) else piece
+
+    def _shown(self, form: dict[str, Any]) -> dict[str, Any]:
+        """Put the platform's own sentences in a form into words."""
+        shown = {key: value for key, value in form.items() if key != "digest"}
+        for key in {"objections", "reason"} & shown.keys():
+            shown[key] = self._said(shown[key])
+        return shown
+
+    def _said(self, value: Any) -> Any:
+        match value:
+            case [*items]:
+                return [self._said(item) for item in items]
+            case {"rule": str(rule), "reason": dict(reason)}:
+                return f"{rule}: {say(reason, self._language)}"
+            case {"id": str(), **more} if more.keys() <= {"with"}:
+                return say(value, self._language)
+        return value
+
+    async def _sent(self, message: str) -> Piece:
+        """Give what a message says, as the exchange has it."""
+        for row in await self._ledger.query("message_by_id", message):
+            for step in await self._ledger.read(row[1], row[3] - 1, 1):
+                return await self._json("message", step.body["body"], sender=name_of(step.body["from"]))
+        return Piece("message", NOTHING, {"sender": "?"})
+
+    async def _signalled(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
+        """What the run took in: a message, a decision, or what a person decided."""
+        match body["signal"]:
+            case "message" | "reply":
+                yield await self._sent(body["id"])
+            case "decision" if "content" in body:
+                yield await self._words("decision", body["content"])
+            case "answer":
+                for row in await self._ledger.query("question_by_id", body["id"]):
+                    about = {"outcome": Text(f"queue.outcome_{row[9]}"), "by": row[10] or "–"}
+                    said = row[11]
+                    yield (
+                        await self._words("decided", said, **about) if said else Piece("decided", about=about)
+                    )
 
     async def _asked(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
         if "compacting" in body:
@@ -164,7 +219,9 @@ _READERS = {
     "model.answered": ContentReader._answered,
     "model.noted": ContentReader._noted,
     "tool.judged": ContentReader._judged,
+    "tool.waiting": ContentReader._waits,
     "tool.answered": ContentReader._tool_answered,
+    "signal.taken": ContentReader._signalled,
     "artifact.saved": ContentReader._saved,
     "context.compacted": ContentReader._compacted,
     "run.closed": ContentReader._closed,

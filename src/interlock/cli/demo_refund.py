@@ -95,8 +95,7 @@ class _Demo:
 
     async def _tell(self, run: str, before: int) -> dict[str, Any]:
         root = (await self._runtime.run(run)).root_task
-        quiet = self._terminal if not self._terminal.as_json else _Quiet(self._terminal.language, True)
-        exchange = await show_exchange(self._runtime, root, quiet)
+        exchange = await show_exchange(self._runtime, root, self._terminal)
         count = await self._paid() - before
         self._terminal.tell("demo.refund.count", count=count)
         return {"refunds": count, "exchange": exchange}

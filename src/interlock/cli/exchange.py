@@ -54,7 +54,7 @@ async def _exchange(task: str, mermaid: bool, whole: bool, options: Options) -> 
             steps, contents = await read_exchange(runtime.installation, root)
             terminal.line(sequence_of(entries_of(steps, contents), terminal.say).rstrip("\n"))
             return DONE
-        await show_exchange(runtime, root, terminal, whole)
+        terminal.data(await show_exchange(runtime, root, terminal, whole))
     return DONE
 
 
@@ -76,14 +76,12 @@ async def show_exchange(
         telling.standing(standing, alone=len(standings) == 1)
     if telling.cut:
         terminal.line(f"({terminal.say('exchange.cut', task=root)})")
-    form = {
+    return {
         "task": root,
         "entries": [entry.as_dict(terminal.say) for entry in entries],
         "tasks": [standing.as_dict(terminal.say) for standing in standings],
         "mermaid": sequence_of(entries, terminal.say),
     }
-    terminal.data(form)
-    return form
 
 
 class _Telling:

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from interlock.cli.layout import laid_out
+from interlock.cli.layout import laid_out, one_line
 from interlock.cli.moment import moment
 from interlock.cli.run import show_run
 from interlock.cli.terminal import DONE, FOUND, Options, Terminal, account, perform
 from interlock.cli.waiting import line_of, show_waiting
 from interlock.run.run import OPEN
-from interlock.run.waiting import Item
+from interlock.run.waiting import NOTHING, Item
 from interlock.runtime import Runtime
 from interlock.scope.scope import Address
 
@@ -36,42 +36,54 @@ def queue(
 async def _queue(item: str | None, options: Options) -> int:
     terminal = options.terminal
     async with await options.runtime(read_only=True) as runtime:
-        waiting = runtime.human_queue
+        waiting, now = runtime.human_queue, runtime.installation.clock.now()
         if item is not None:
-            found = await waiting.whole(item)
-            _show_whole(found, terminal)
+            found = await waiting.find(item)
+            _show(found, now, terminal, whole=True)
             terminal.data(found.as_dict())
             return DONE
         items = await waiting.items()
         for one in items:
-            terminal.line(f"{one.id}")
-            terminal.line(f"  {line_of(one, terminal)}{_until(one, terminal)}")
-            terminal.line(f"  {terminal.say(f'queue.how_{one.kind}', id=one.id)}")
+            _show(one, now, terminal)
         if not items:
             terminal.tell("queue.empty")
         terminal.data([{**one.as_dict(), "line": line_of(one, terminal)} for one in items])
     return DONE
 
 
-def _until(item: Item, terminal: Terminal) -> str:
-    return f"  ({terminal.say('queue.until', when=moment(terminal, item.due_at))})" if item.due_at else ""
-
-
-def _show_whole(item: Item, terminal: Terminal) -> None:
+def _show(item: Item, now: int, terminal: Terminal, whole: bool = False) -> None:
+    """Write what waits, since when, for whom, and what to do about it."""
     terminal.line(item.id)
-    terminal.line(f"  {line_of(item, terminal)}{_until(item, terminal)}")
+    terminal.line(f"  {line_of(item, terminal)}")
+    terminal.line(f"  {_about(item, now, terminal)}")
     if item.outcome:
-        terminal.line(f"  {terminal.say(f'queue.outcome_{item.outcome}')} ({item.answered_by or '–'})")
+        terminal.line(f"  {terminal.say(f'queue.outcome_{item.outcome}')} ({item.answered_by or NOTHING})")
+    if whole:
+        _show_form(item, terminal)
+        terminal.line(f"  {terminal.say('queue.read', root=item.root)}")
+    if not item.outcome:
+        terminal.line(f"  {terminal.say(f'queue.how_{item.kind}', id=item.id)}")
+
+
+def _about(item: Item, now: int, terminal: Terminal) -> str:
+    limit = "ever" if not item.due_at else "until" if item.due_at > now else "over"
+    return terminal.say(
+        f"queue.about_{limit}",
+        kind=terminal.say(f"queue.kind_{item.kind}"),
+        scope=item.scope,
+        since=moment(terminal, item.since),
+        until=moment(terminal, item.due_at),
+    )
+
+
+def _show_form(item: Item, terminal: Terminal) -> None:
     for key, value in item.form.items():
         if key == "digest":
             continue
         name = terminal.say(f"exchange.part_{key}")
-        terminal.line(f"  {key if name.startswith('exchange.part_') else name}:")
+        terminal.line(f"  {one_line(key) if name.startswith('exchange.part_') else name}:")
         for line in _lines(key, value, terminal):
             terminal.line(f"    {line}")
-    terminal.line(f"  {terminal.say('queue.read', root=item.root)}")
-    if not item.outcome:
-        terminal.line(f"  {terminal.say(f'queue.how_{item.kind}', id=item.id)}")
 
 
 def _lines(key: str, value: Any, terminal: Terminal) -> list[str]:
@@ -130,13 +142,13 @@ def answer(
     return perform(_decide(decide, "answered", person, wait, options))
 
 
-def take(item: Id, /, *, person: Person = None, options: Options = Options()) -> int:  # noqa: B008
+def take(item: Id, /, *, person: Person = None, wait: Wait = True, options: Options = Options()) -> int:  # noqa: B008
     """Take a task."""
 
     async def decide(runtime: Runtime, by: str) -> Item:
         return await runtime.human_queue.take(item, by)
 
-    return perform(_decide(decide, "taken", person, True, options))
+    return perform(_decide(decide, "taken", person, wait, options))
 
 
 def give(
@@ -163,6 +175,7 @@ def close(
     *,
     because: Because,
     person: Person = None,
+    wait: Wait = True,
     options: Options = Options(),  # noqa: B008
 ) -> int:
     """Close a task, or put a conflict away."""
@@ -170,7 +183,7 @@ def close(
     async def decide(runtime: Runtime, by: str) -> Item:
         return await runtime.human_queue.close(item, by, because)
 
-    return perform(_decide(decide, "closed", person, True, options))
+    return perform(_decide(decide, "closed", person, wait, options))
 
 
 async def _decide(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from interlock import canonical
+from interlock.cli.layout import barred
 from interlock.cli.terminal import DONE, FOUND, Options, Terminal, account, perform
 from interlock.cli.trail import last_words
 from interlock.cli.waiting import show_waiting
@@ -16,7 +17,7 @@ from interlock.run.run import OPEN, TRAIL, fold
 from interlock.runtime import Runtime
 from interlock.scope.scope import Address
 
-__all__ = ["cancel", "chain_of", "run", "show_run"]
+__all__ = ["cancel", "chain_of", "check_model", "run", "show_run"]
 
 
 def run(
@@ -91,7 +92,7 @@ async def _run(
             terminal.tell("cli.run.queued", run=opened)
             terminal.data({"run": opened, "status": OPEN})
             return DONE
-        await _check_model(runtime, agent)
+        await check_model(runtime, agent)
         async with runtime.worker() as worker:
             opened = await runtime.open_run(agent, person, value, worker=worker, **asked)
             terminal.progress("cli.run.working", run=opened)
@@ -106,7 +107,7 @@ async def _run(
         return DONE if all(item["status"] == "finished" for item in runs) else FOUND
 
 
-async def _check_model(runtime: Runtime, agent: Address) -> None:
+async def check_model(runtime: Runtime, agent: Address) -> None:
     """See that the agent's model can be had here, before a run is opened that could only fail."""
     version, _ = await runtime.installation.current(agent)
     spec = await runtime.installation.spec(agent, version)
@@ -129,7 +130,8 @@ async def show_run(runtime: Runtime, name: str, terminal: Terminal) -> dict[str,
     answer = None
     if "final_answer" in run.artifacts:
         answer = (await runtime.artifact(name, "final_answer"))[1].decode()
-        terminal.line(f"  {answer}")
+        for line in barred(answer) if "\n" in answer else (answer,):
+            terminal.line(f"  {line}")
     if run.reason is not None:
         terminal.line(f"  {terminal.say(run.reason)}")
     said = await last_words(runtime, steps, terminal)

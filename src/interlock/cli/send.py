@@ -1,12 +1,15 @@
 """`interlock send`: a person writes to an agent, and reads the reply."""
 
+import json
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from interlock.cli.exchange import show_exchange
+from interlock.cli.run import check_model
 from interlock.cli.terminal import DONE, FOUND, Options, account, perform
 from interlock.cli.waiting import show_waiting
+from interlock.message.envelope import Type
 from interlock.runtime import Runtime
 from interlock.scope.scope import Address
 
@@ -18,7 +21,7 @@ def send(
     text: Annotated[str, Parameter(help="cli.send.text")],
     /,
     *,
-    kind: Annotated[Literal["request", "question", "status"], Parameter(help="cli.send.kind")] = "question",
+    type: Annotated[Literal["request", "question", "status"], Parameter(help="cli.send.type")] = "question",
     task: Annotated[str | None, Parameter(help="cli.send.task")] = None,
     label: Annotated[list[str] | None, Parameter(help="cli.run.label", negative="")] = None,
     person: Annotated[str | None, Parameter(help="cli.run.person")] = None,
@@ -27,14 +30,14 @@ def send(
 ) -> int:
     """Write to an agent."""
     by = account() if person is None else person
-    said = {"goal": text} if kind == "request" else {"text": text}
-    return perform(_send(Address(agent), said, kind, task, label or [], by, wait, options))
+    said = {"goal": text} if type == "request" else {"text": text}
+    return perform(_send(Address(agent), said, type, task, label or [], by, wait, options))
 
 
 async def _send(
     agent: Address,
     said: dict[str, Any],
-    kind: Any,
+    type_: Type,
     task: str | None,
     labels: list[str],
     by: str,
@@ -44,7 +47,9 @@ async def _send(
     terminal = options.terminal
     async with await options.runtime() as runtime:
         checked = runtime.installation.settings.vocabulary.check(labels)
-        message, run = await runtime.human_queue.send(by, agent, said, kind, start=task, labels=checked)
+        if wait:
+            await check_model(runtime, agent)
+        message, run = await runtime.human_queue.send(by, agent, said, type_, start=task, labels=checked)
         if not wait:
             terminal.tell("cli.send.queued", message=message, run=run)
             terminal.data({"message": message, "run": run})
@@ -54,14 +59,22 @@ async def _send(
             await worker.drain()
             terminal.progress_done()
         root = (await runtime.run(run)).root_task
-        await show_exchange(runtime, root, terminal)
-        await show_waiting(runtime, root, terminal)
-        return DONE if await _replied(runtime, message, kind) else FOUND
+        form = await show_exchange(runtime, root, terminal)
+        items = await show_waiting(runtime, root, terminal)
+        reply = await _reply(runtime, message)
+        waiting = [item.as_dict() for item in items]
+        terminal.data({"message": message, "run": run, "reply": reply, "waiting": waiting, **form})
+        return DONE if type_ == "status" or (reply or {}).get("type") == "result" else FOUND
 
 
-async def _replied(runtime: Runtime, message: str, kind: str) -> bool:
-    """Tell whether the message has what it was to have: a reply that is none of failure, unless none comes."""
-    if kind == "status":
-        return True
-    rows = await runtime.installation.ledger.query("reply_of", message)
-    return bool(rows) and rows[0][2] == "result"
+async def _reply(runtime: Runtime, message: str) -> dict[str, Any] | None:
+    """Give the reply to a message, None where there is none."""
+    installation = runtime.installation
+    rows = await installation.ledger.query("reply_of", message)
+    if not rows:
+        return None
+    reply, place, type_, sender, _ = rows[0]
+    root = (await installation.ledger.query("message_by_id", reply))[0][1]
+    (step,) = await installation.ledger.read(root, place - 1, 1)
+    says = json.loads(await installation.contents.read(step.body["body"]))
+    return {"message": reply, "type": type_, "from": sender, "says": says}

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from interlock.cli.moment import moment
 from interlock.cli.terminal import Terminal
 from interlock.message.entry import name_of
 from interlock.run.waiting import Item
@@ -26,7 +27,7 @@ def line_of(item: Item, terminal: Terminal) -> str:
         "sender": form.get("from", "?"),
         "recipient": form.get("to", "?"),
         "agent": item.agent,
-        "scope": item.scope,
+        "deadline": moment(terminal, form["deadline"]) if "deadline" in form else "?",
     }
     return terminal.say(f"queue.line_{item.kind}", **about)
 

@@ -27,6 +27,7 @@ CONTENT_KEYS = frozenset(
         "detail",
         "digest",
         "form",
+        "graph",
         "input",
         "key",
         "list",

@@ -120,7 +120,7 @@ class Finding:
 
 
 class Ledger(Protocol):
-    """The eight things a store can do."""
+    """The nine things a store can do."""
 
     async def append(
         self,
@@ -163,6 +163,14 @@ class Ledger(Protocol):
 
     async def query(self, name: str, *values: Any) -> list[tuple[Any, ...]]:
         """Give the rows of a named query that only reads."""
+        ...
+
+    async def within(self, perspective: str, name: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Give the rows of a named query that reads what one agent has seen and noted. `perspective` is the agent's
+        address; the database shows no row of another, whatever the query says (PX-1).
+
+        Raises InterlockError `ledger.behind_wall`.
+        """
         ...
 
     def verify(self, stream: str | None = None) -> AsyncIterator[Finding]:

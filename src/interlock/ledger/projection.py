@@ -15,6 +15,8 @@ __all__ = ["PROJECTED", "PROJECTING", "project"]
 PROJECTED = (
     *("run", "task", "artifact", "agent", "version", "listening", "stopped"),
     *("message", "question", "decision", "action"),
+    *("actor", "identity", "identity_link", "conversation", "participant", "message_event", "memory"),
+    *("foreign_artifact", "said", "audience"),
 )
 """The tables that hold nothing but projections (`stream`, the heads, is checked step by step)."""
 
@@ -56,6 +58,14 @@ def _artifact(run: str, item: Body) -> Row:
     return Row("insert_artifact", (run, item["name"], item["digest"], item["size"], item["media"], labels))
 
 
+def _work_ended(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    """What a node made within the run itself is an artifact of the run; a child run's is its own already."""
+    for item in body.get("artifacts", ()):
+        run, _, name = item["ref"].partition("/")
+        if run == stream:
+            yield _artifact(stream, {**item, "name": name})
+
+
 def _version_published(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
     agent, wiring = body["agent"], body["wiring"]
     number = body["number"]
@@ -64,6 +74,8 @@ def _version_published(stream: str, seq: int, at: int, body: Body) -> Iterator[R
     yield Row("forget_listening", (agent,))
     for trigger in wiring["starts_on"]:
         yield Row("insert_listening", (trigger["event"], agent))
+    for item in wiring.get("attends", ()):
+        yield Row("insert_listening", (f"connector:{item['connector']}", agent))
 
 
 def _agent_state(state: str) -> "Rule":
@@ -111,6 +123,8 @@ def _message_sent(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
         "insert_message",
         (*key, body["type"], sender, recipient, run, body.get("run_to"), body.get("reply_to")),
     )
+    if "opens" in body:  # it is that run's input, and no other run is told it
+        yield Row("take_message", (body["opens"], body["message"]))
 
 
 def _message_taken(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
@@ -156,12 +170,77 @@ def _action_settled(state: str) -> "Rule":
     return rows
 
 
+# What one perspective has seen and noted.
+
+
+def _actor_met(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    perspective, actor = body["perspective"], body["actor"]
+    yield Row("meet_actor", (perspective, actor, body["name"]))
+    yield Row("insert_identity", (perspective, body["connector"], body["external"], actor))
+
+
+def _identity_link(state: str) -> "Rule":
+    def rows(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+        pair = (body["perspective"], body["one"], body["other"])
+        yield Row("set_identity_link", (*pair, body["evidence"], body["by"], state))
+
+    return rows
+
+
+def _conversation_opened(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    yield Row("open_conversation", (body["perspective"], stream, body["connector"], body["thread"]))
+
+
+def _message_observed(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    """The place of a message event in its conversation is the number of its step."""
+    perspective = body["perspective"]
+    for actor in body.get("joined", ()):
+        yield Row("join_conversation", (perspective, stream, actor))
+    for actor in body.get("left", ()):
+        yield Row("leave_conversation", (perspective, stream, actor))
+    said = (body["event"], body["actor"], body["way"], body["external"], body["content"])
+    labels = ",".join(body["labels"])
+    yield Row("insert_message_event", (perspective, stream, seq, *said, labels, body["at"], body.get("run")))
+    yield Row("move_conversation", (seq, perspective, stream))
+    if body["way"] == "own":
+        yield Row("insert_said", (body["event"], perspective, stream, body["run"]))
+
+
+def _message_delivered(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    if "external" in body:
+        yield Row("name_said", (body["external"], body["event"]))
+
+
+def _turn_opened(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    yield Row("take_turn", (body["place"], body["run"], body["perspective"], stream))
+
+
+def _memory_written(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    source = body["source"]
+    come_from = (source["run"], source.get("message"), source.get("conversation"))
+    about = (body["perspective"], stream, body["revision"], body.get("subject"), *come_from)
+    yield Row("insert_memory", (*about, ",".join(body["labels"]), body["content"], at))
+
+
+def _tool_answered(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    if "foreign" in body:
+        item = body["foreign"]
+        what = (item["ref"], body["result"], ",".join(body.get("labels", ())))
+        yield Row("insert_foreign_artifact", (item["perspective"], stream, body["call"], *what))
+
+
+def _audience_named(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    for member in body["members"]:
+        yield Row("name_audience", (stream, member))
+
+
 Rule = Callable[[str, int, int, Body], Iterator[Row]]
 
 _RULES: dict[str, Rule] = {
     "run.opened": _run_opened,
     "run.closed": _run_closed,
     "artifact.saved": _artifact_saved,
+    "work.ended": _work_ended,
     "version.published": _version_published,
     "agent.paused": _agent_state("paused"),
     "agent.resumed": _agent_state("active"),
@@ -184,6 +263,16 @@ _RULES: dict[str, Rule] = {
     "action.done": _action_settled("done"),
     "action.failed": _action_settled("failed"),
     "action.in_doubt": _action_settled("in_doubt"),
+    "actor.met": _actor_met,
+    "identity.linked": _identity_link("linked"),
+    "identity.unlinked": _identity_link("undone"),
+    "conversation.opened": _conversation_opened,
+    "message.observed": _message_observed,
+    "message.delivered": _message_delivered,
+    "turn.opened": _turn_opened,
+    "memory.written": _memory_written,
+    "tool.answered": _tool_answered,
+    "audience.named": _audience_named,
 }
 
 PROJECTING = frozenset(_RULES)

@@ -35,6 +35,7 @@ from interlock.ledger.ledger import (
 from interlock.ledger.sql import queries, text_of
 from interlock.ledger.step import Draft, Head, Step, link
 from interlock.ledger.verify import findings
+from interlock.ledger.wall import Wall
 
 __all__ = ["SqliteLedger", "connect"]
 
@@ -48,6 +49,16 @@ _CONSTRAINTS: dict[str, Outcome] = {
     "UNIQUE constraint failed: action.id": Refused("duplicate_action"),
     "UNIQUE constraint failed: decision.root, decision.topic": Refused("already_decided"),
     "UNIQUE constraint failed: task.id": Refused("task_known"),
+    "UNIQUE constraint failed: identity.perspective, identity.connector, identity.external": Refused(
+        "actor_known"
+    ),
+    "UNIQUE constraint failed: conversation.perspective, conversation.connector, conversation.thread": Refused(
+        "conversation_known"
+    ),
+    "UNIQUE constraint failed: memory.perspective, memory.id, memory.revision": Refused("memory_changed"),
+    "UNIQUE constraint failed: message_event.perspective, message_event.conversation, message_event.external": Refused(
+        "observed_already"
+    ),
     "CHECK constraint failed: over_budget": Refused("over_budget"),
     "UNIQUE constraint failed: version.agent, version.number": Conflict(),
     "conflict": Conflict(),
@@ -71,6 +82,7 @@ def connect(path: Path, synchronous: str = "FULL", read_only: bool = False) -> a
         db.execute(f"PRAGMA synchronous = {synchronous}")
         db.execute("PRAGMA recursive_triggers = ON")
         db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA secure_delete = ON")
         db.execute("PRAGMA trusted_schema = OFF")
         db.execute("PRAGMA cache_size = -65536")
         db.execute("PRAGMA wal_autocheckpoint = 4000")
@@ -120,6 +132,7 @@ class SqliteLedger:
         self._reading = {name: sql for name, sql in self._sql.items() if sql.startswith("SELECT")}
         self._insert_step, self._move_head = self._sql["insert_step"], self._sql["move_head"]
         self._group = GroupCommit(db, path, clock, reach)
+        self._wall: Wall | None = None
 
     @classmethod
     async def open(
@@ -158,6 +171,8 @@ class SqliteLedger:
         try:
             await self._group.close()
         finally:
+            if self._wall is not None:
+                self._wall.close()
             self._db.close()
 
     # Appending
@@ -264,6 +279,13 @@ class SqliteLedger:
             except (apsw.Error, UnicodeDecodeError) as error:
                 raise InterlockError("ledger.unreadable", file=str(self.path), why=str(error)) from None
         raise InterlockError("ledger.busy", file=str(self.path), seconds=int(BUSY_SECONDS))
+
+    async def within(self, perspective: str, name: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Give the rows of a named query of one perspective; see `interlock.ledger.ledger.Ledger.within`."""
+        await self._group.flush()
+        if self._wall is None:
+            self._wall = Wall(self.path, BUSY_SECONDS)
+        return self._wall.named(perspective, name, values)
 
     async def read(self, stream: str, after: int = 0, limit: int = 1000) -> list[Step]:
         """Give up to `limit` steps of a stream, from the one after number `after`."""

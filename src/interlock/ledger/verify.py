@@ -44,6 +44,16 @@ SUBJECT = {
     "version": "agent",
     "listening": "agent",
     "stopped": "scope",
+    "actor": "perspective",
+    "identity": "perspective",
+    "identity_link": "perspective",
+    "conversation": "id",
+    "participant": "conversation",
+    "message_event": "conversation",
+    "memory": "id",
+    "foreign_artifact": "run",
+    "said": "conversation",
+    "audience": "label",
 }
 """The column of each projected table that names the stream its rows come from."""
 

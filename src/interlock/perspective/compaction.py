@@ -87,9 +87,10 @@ def _start_before(starts: Sequence[int], place: int) -> int:
     return max(start for start in starts if start < place)
 
 
-def compacted_labels(entries: Sequence[Shown], before: Shown | None) -> Labels:
-    """Give the labels that a summary of entries, and of the summary before them, carries (SC-4)."""
-    return join(*(item.labels for item in entries), before.labels if before else ())
+def compacted_labels(opening: Shown, entries: Sequence[Shown], before: Shown | None) -> Labels:
+    """Give the labels that a summary of entries, and of the summary before them, carries: theirs, audiences among them,
+    and those of the opening, which every answer of a model has read (SC-4)."""
+    return join(opening.labels, *(item.labels for item in entries), before.labels if before else ())
 
 
 def source_text(entries: Sequence[Shown], before: Shown | None, room: int) -> str:
@@ -150,16 +151,19 @@ def record_of(
     text: str, how: str, entries: Sequence[Shown], before: Compaction | None, standing: Mapping[str, Any]
 ) -> bytes:
     """Give the record of a compaction: its summary, `how` that was made (`extract`, or `model`), its sources by kind,
-    digest and labels, and what stands open still."""
+    digest and labels, with the memories and message events in each, and what stands open still."""
     sources: list[dict[str, Any]] = []
     if before is not None:
-        sources.append(_source("summary", before.record, before.labels, ""))
-    sources += [_source(item.kind, item.digest, item.labels, item.call) for item in entries]
+        sources.append(_source("summary", before.record, before.labels))
+    sources += [_source(item.kind, item.digest, item.labels, item.call, item.recalled) for item in entries]
     return canonical.encode({"text": text, "how": how, "sources": sources, "standing": dict(standing)})
 
 
-def _source(kind: str, digest: str | None, labels: Labels, call: str) -> dict[str, Any]:
-    whole = {"kind": kind, "content": digest, "labels": listed(labels), "call": call}
+def _source(
+    kind: str, digest: str | None, labels: Labels, call: str = "", recalled: Sequence[tuple[str, int]] = ()
+) -> dict[str, Any]:
+    seen = [list(item) for item in recalled]
+    whole = {"kind": kind, "content": digest, "labels": listed(labels), "call": call, "recalled": seen}
     return {key: value for key, value in whole.items() if value}
 
 

@@ -17,7 +17,8 @@ class Entry:
     character `start` to `end` of `total`), `told` (words about a call that was not made), `note` (words
     about an answer without a call). `content` is a digest; `text` a `Text` of the catalogue; `handle` that of a
     result too large to be shown; `labels` are those of the content, `name` that of the artifact; `foreign` says of
-    what was `told` that a tool said it.
+    what was `told` that a tool said it; `recalled` names the memories in it with their revisions, and message events
+    with 0.
     """
 
     kind: str
@@ -32,3 +33,4 @@ class Entry:
     labels: Labels = NO_LABELS
     name: str = ""
     foreign: bool = False
+    recalled: tuple[tuple[str, int], ...] = ()

@@ -81,10 +81,11 @@ def read_fenced(text: str) -> tuple[str | Fenced, ...]:
     return tuple(found)
 
 
-def data_of(text: str) -> str:
-    """Give the first content of a message: what a script that answers by what it was told wants to see. A
-    text without a fence comes back as it is."""
-    return next((part.content for part in read_fenced(text) if isinstance(part, Fenced)), text)
+def data_of(text: str, kind: str = "") -> str:
+    """Give the first content of a message, or the first of a kind: what a script that answers by what it was told wants
+    to see. A text without a fence comes back as it is."""
+    fences = (part for part in read_fenced(text) if isinstance(part, Fenced))
+    return next((part.content for part in fences if kind in {"", part.kind}), text)
 
 
 def escaped(text: str) -> str:

@@ -1,7 +1,7 @@
 """A fitting: what of a prompt is kept so that it stays within its size limit, and what is left out (PX-6).
 
 Instructions, opening, summary and the model's last answer with its results are always kept. Then the newest goes before
-the older: recalled memories are left out first, the least relevant before the others; then old results are shortened
+the older: what was said in a conversation before the turn is left out first; then old results are shortened
 to a word about their size; then whole old exchanges go, a call always with its result. Room is made in steps of an
 eighth of the limit, so that a prompt stays the beginning of the next one for a while.
 """
@@ -17,15 +17,16 @@ STEP = 8
 BYTES_PER_TOKEN = 3
 """How many bytes a token stands for where a limit is given in tokens: less than in English prose, more than in code."""
 
-Why = Literal["recalled", "old_result", "old_exchange"]
+Why = Literal["earlier", "old_result", "old_exchange"]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A part of a prompt that is kept or left out as a whole.
 
-    kind: `memory`, or the kind of an entry. size: in bytes. digest: that of its content, if it has any. short: its size
-    when shortened; None where it is not. group: what belongs together has the same; None for a memory.
+    kind: `earlier` (said before the turn), or the kind of an entry. size: in bytes. digest: that of its content, if it
+    has any. short: its size when shortened; None where it is not. group: what belongs together has the same; None for
+    what was said earlier.
     """
 
     kind: str
@@ -38,7 +39,7 @@ class Piece:
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """Something that a prompt was not given for lack of room: its kind, the digest of its content, how many bytes that
-    saves, and why: `recalled` (a memory), `old_result` (shortened) or `old_exchange` (gone as a whole)."""
+    saves, and why: `earlier` (said before the turn), `old_result` (shortened) or `old_exchange` (gone as a whole)."""
 
     kind: str
     digest: str | None
@@ -103,9 +104,9 @@ def fit(pieces: Sequence[Piece], always: int, kept: Set[int], limit: int) -> Fit
 
 def _savings(pieces: Sequence[Piece], kept: Set[int]) -> Iterator[tuple[bool, list[int], int]]:
     """Give what can be saved, in the order in which it is: whether by shortening, what of, and how much."""
-    for place in reversed(range(len(pieces))):
-        if pieces[place].group is None:
-            yield False, [place], pieces[place].size
+    for place, piece in enumerate(pieces):
+        if piece.group is None:
+            yield False, [place], piece.size
     old = {group: places for group, places in groups_of(pieces).items() if group not in kept}
     for places in old.values():
         for place in places:
@@ -123,7 +124,7 @@ def _shortest(piece: Piece) -> int:
 def _left_out(pieces: Sequence[Piece], short: set[int], gone: set[int]) -> Iterator[LeftOut]:
     for place, piece in enumerate(pieces):
         if place in gone:
-            why: Why = "recalled" if piece.group is None else "old_exchange"
+            why: Why = "earlier" if piece.group is None else "old_exchange"
             yield LeftOut(piece.kind, piece.digest, piece.size, why)
         elif place in short:
             yield LeftOut(piece.kind, piece.digest, piece.size - (piece.short or 0), "old_result")

@@ -13,7 +13,8 @@ from interlock.ledger.content_store import ContentStore
 from interlock.perspective.compaction import Compaction, summary_of
 from interlock.perspective.entry import Entry
 from interlock.perspective.fitting import Fit, LeftOut, fit
-from interlock.perspective.shown import Recalled, Shower, Shown, groups_of_entries
+from interlock.perspective.perspective import Perspective
+from interlock.perspective.shown import Shower, Shown, groups_of_entries, together
 
 __all__ = ["Resolved", "Resolver", "instructions_of", "offer_of"]
 
@@ -29,7 +30,7 @@ def instructions_of(spec: Spec, kind: str, words: int, language: str) -> str:
         parts.append(say("prompt.input_names_artifacts", language))
     elif kind == "request":
         parts.append(say("prompt.report_terms", language, words=words))
-    elif kind in {"hand_off", "question", "status"}:
+    elif kind in {"hand_off", "question", "status", "turn", "work"}:
         parts.append(say(f"prompt.by_{kind}", language))
     exposed = sorted(spec.exposed - {FINAL_ANSWER})
     parts.append(
@@ -40,13 +41,14 @@ def instructions_of(spec: Spec, kind: str, words: int, language: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A request with what it was made of: what was left out for lack of room, what was recalled, and by which
-    compaction its older entries are replaced (0 for none)."""
+    """A request with what it was made of: what was left out for lack of room, by which compaction its older entries
+    are replaced (0 for none), which message events it shows, and which revisions of which memories."""
 
     request: Request
     left_out: tuple[LeftOut, ...] = ()
-    recalled: tuple[Recalled, ...] = ()
     compaction: int = 0
+    message_events: tuple[str, ...] = ()
+    memories: tuple[tuple[str, int], ...] = ()
 
 
 class Resolver:
@@ -54,6 +56,7 @@ class Resolver:
 
     def __init__(
         self,
+        view: Perspective,
         contents: ContentStore,
         agent: str,
         instructions: str,
@@ -62,42 +65,38 @@ class Resolver:
         language: str,
     ) -> None:
         self._agent, self._instructions, self._offers = agent, instructions, offers
-        self._contents, self._shower = contents, Shower(contents, agent, shown, language)
+        self._contents, self._shower = contents, Shower(view, contents, shown, language)
         self._always = _size_of_head(instructions, offers)
-        self._first: list[Shown] = []
-        self._recalled: tuple[Recalled, ...] = ()
-        self._memories: list[Shown] = []
+        self._opening: Shown | None = None
+        self._earlier: list[Shown] = []
+        self.summary: Shown | None = None
+        """The summary that stands for the entries a compaction replaced."""
         self._compaction: Compaction | None = None
         self.entries: list[Shown] = []
         """The run's entries as they are shown, from the first that no compaction replaces."""
 
     async def read(
-        self,
-        opening: dict[str, Any],
-        entries: Sequence[Entry],
-        compaction: Compaction | None = None,
-        recalled: Sequence[Recalled] = (),
+        self, opening: dict[str, Any], entries: Sequence[Entry], compaction: Compaction | None = None
     ) -> None:
-        """Take in a run's opening step, all its entries so far, its last compaction, and what is recalled for the
-        next call."""
-        if not self._first:
-            self._first.append(await self._shower.opening(opening))
+        """Take in a run's opening step, all its entries so far, and its last compaction."""
+        if self._opening is None:
+            self._earlier = await self._shower.earlier(opening)
+            self._opening = await self._shower.opening(opening)
         if compaction is not None and compaction != self._compaction:
             known = self._compaction.last if self._compaction else 0
             del self.entries[: compaction.last - known]
-            self._first[1:] = [await summary_of(self._contents, compaction, self._shower)]
+            self.summary = await summary_of(self._contents, compaction, self._shower)
             self._compaction = compaction
         covered = self._compaction.last if self._compaction else 0
         for entry in entries[covered + len(self.entries) :]:
             self.entries.append(await self._shower.entry(entry))
-        if tuple(recalled) != self._recalled:
-            self._recalled = tuple(recalled)
-            self._memories = [await self._shower.recalled(item) for item in recalled]
 
     @property
-    def summary(self) -> Shown | None:
-        """The summary that stands for the entries a compaction replaced."""
-        return self._first[1] if self._compaction else None
+    def opening(self) -> Shown:
+        """What opened the run, as it is shown, once it was read."""
+        if self._opening is None:
+            raise AssertionError("nothing was read")
+        return self._opening
 
     def resolve(self, number: int, max_output_tokens: int, limit: int) -> Resolved | None:
         """Give the request of the `number`-th call of a run, of what was read last, within `limit` bytes; None when
@@ -105,23 +104,29 @@ class Resolver:
         groups = groups_of_entries(self.entries)
         language = self._shower.language
         pieces = [
-            *(item.piece(None, language) for item in self._memories),
+            *(item.piece(None, language) for item in self._earlier),
             *(item.piece(group, language) for item, group in zip(self.entries, groups, strict=True)),
         ]
         found = fit(pieces, self.least, self._last_exchange(groups), limit)
         if found is None:
             return None
+        kept = list(self._kept(found))
+        seen = [recalled for item in kept for recalled in item.recalled]
         request = Request(
             self._agent,
             number,
             self._instructions,
             self._offers,
-            tuple(item.message for item in self._kept(found)),
+            tuple(item.message for item in kept),
             max_output_tokens,
         )
-        recalled = tuple(item for place, item in enumerate(self._recalled) if place not in found.gone)
-        revision = self._compaction.revision if self._compaction else 0
-        return Resolved(request, found.left_out, recalled, revision)
+        return Resolved(
+            request,
+            found.left_out,
+            self._compaction.revision if self._compaction else 0,
+            tuple(dict.fromkeys(name for name, revision in seen if not revision)),
+            tuple(dict.fromkeys((name, revision) for name, revision in seen if revision)),
+        )
 
     @property
     def needed(self) -> int:
@@ -138,13 +143,14 @@ class Resolver:
     @property
     def least(self) -> int:
         """How many bytes instructions, tools, opening and summary take, which are always there."""
-        return self._always + sum(item.size for item in self._first)
+        return self._always + self.opening.size + (self.summary.size if self.summary else 0)
 
     def _kept(self, found: Fit) -> Iterator[Shown]:
-        yield self._first[0]
-        language, before = self._shower.language, len(self._memories)
-        yield from (item for place, item in enumerate(self._memories) if place not in found.gone)
-        yield from self._first[1:]
+        language, before = self._shower.language, len(self._earlier)
+        said = [item for place, item in enumerate(self._earlier) if place not in found.gone]
+        yield together([*said, self.opening])
+        if self.summary is not None:
+            yield self.summary
         gone = sum(place >= before for place in found.gone)
         if gone:
             yield Shown("note", "user", (say("prompt.older_left_out", language, count=gone),))

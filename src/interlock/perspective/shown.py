@@ -1,4 +1,4 @@
-"""What is shown: an entry, the opening or a memory as a prompt holds it, its contents fenced."""
+"""What is shown: an entry, the opening or something said earlier as a prompt holds it, its contents fenced."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,19 @@ from typing import Any, Literal
 from interlock import canonical
 from interlock.catalogue import say
 from interlock.connector.model.model import Call, Message
-from interlock.event.event import EventInput, Exposed
+from interlock.errors import InterlockError
+from interlock.event.event import EventInput, Exposed, shown_size
 from interlock.ledger.content_store import ContentStore
 from interlock.perspective.answer import load_answer
 from interlock.perspective.entry import Entry
 from interlock.perspective.fence import Fenced, escaped, shown_fenced
 from interlock.perspective.fitting import Piece
-from interlock.scope.label import NO_LABELS, Labels, area_label, listed
+from interlock.perspective.perspective import MessageEvent, Perspective
+from interlock.scope.audience import shown_labels
+from interlock.scope.label import NO_LABELS, Labels, area_label, join
 from interlock.scope.scope import Address
 
-__all__ = ["OVERHEAD", "Recalled", "Shower", "Shown", "groups_of_entries", "shown_slice"]
+__all__ = ["OVERHEAD", "Shower", "Shown", "groups_of_entries", "shown_slice", "together"]
 
 BEGINNING = 2000
 """How many characters of a result too large for the prompt are shown with its handle."""
@@ -31,8 +34,9 @@ Part = str | Fenced
 class Shown:
     """Something as a prompt shows it: fences, and words of the platform between them.
 
-    kind: `opening`, `summary`, `memory`, or the kind of an entry. labels: all that its contents carry. digest: that of
-    its content. call: whose result it is; calls: those of an answer.
+    kind: `opening`, `earlier` (a message of a conversation before the turn's), `summary`, or the kind of an entry.
+    labels: all that its contents carry. digest: that of its content. call: whose result it is; calls: those of an
+    answer. recalled: which memories it holds, with their revisions, and which message events, with 0 for theirs.
     """
 
     kind: str
@@ -43,6 +47,7 @@ class Shown:
     calls: tuple[Call, ...] = ()
     call: str = ""
     tool: str = ""
+    recalled: tuple[tuple[str, int], ...] = ()
 
     @property
     def message(self) -> Message:
@@ -62,7 +67,8 @@ class Shown:
         """Give it with a word about its size in place of a result; other things as they are."""
         if self.kind not in {"result", "artifact"}:
             return self
-        return replace(self, parts=(say("prompt.result_left_out", language, size=self.size),))
+        words = say("prompt.result_left_out", language, size=self.size)
+        return replace(self, parts=(words,), recalled=())
 
     def piece(self, group: int | None, language: str) -> Piece:
         """Give it as the fitting weighs it."""
@@ -70,50 +76,99 @@ class Shown:
         return Piece(self.kind, self.size, self.digest, None if short is self else short.size, group)
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """Something that a perspective adds to a prompt: a `memory` or a `message_event`, by id, revision and digest of its
-    content. origin: whose words it holds, as the prompt may say it."""
-
-    kind: Literal["memory", "message_event"]
-    id: str
-    content: str
-    revision: int = 1
-    origin: str = ""
-    labels: Labels = NO_LABELS
-
-
 class Shower:
-    """Shows entries to one agent: reads their contents, and fences them with the labels beyond its own area's."""
+    """Shows entries to one agent: reads their contents, and fences them with the labels beyond its own area's.
+    `view` is the agent's perspective: what was said in conversations is read through it alone."""
 
-    def __init__(self, contents: ContentStore, agent: str, shown: int, language: str) -> None:
-        self._contents, self._limit, self.language = contents, shown, language
-        self._own = {area_label(Address(agent).scope)}
+    def __init__(self, view: Perspective, contents: ContentStore, shown: int, language: str) -> None:
+        self._view, self._contents, self._limit, self.language = view, contents, shown, language
+        self._own = {area_label(Address(view.address).scope)}
 
     async def opening(self, opening: dict[str, Any]) -> Shown:
-        """Give what opened a run: a brief, an event, or what another agent or a person sent, and what is settled."""
+        """Give what opened a run: a brief, an event, what was said in a conversation, what another agent or a person
+        sent, or a part of a run's work; and what is settled for the task."""
         labels: Labels = frozenset(opening.get("labels", ()))
-        parts: list[Part] = []
         digest: str | None = None
+        recalled: tuple[tuple[str, int], ...] = ()
+        part: Part
         if "given" in opening:
             digest = opening["given"]["body"]
-            parts.append(await self._given(opening["given"], labels))
-            for item in opening.get("decisions", ()):
-                parts += await self._decision(
-                    item["revision"], item["content"], frozenset(item.get("labels", ()))
-                )
+            part = await self._given(opening["given"], labels)
+        elif "turn" in opening:
+            recalled = tuple((name, 0) for name in opening["turn"]["events"])
+            part = await self._turn(opening["turn"], labels)
+        elif "work" in opening:
+            digest = opening["work"]["brief"]
+            part = await self._part(opening["work"], labels)
         elif "event" in opening:
             event = EventInput.from_dict(opening["event"])
-            parts.append(self._fenced("event", canonical.encode(event.shown()).decode(), event.event, labels))
+            form = event.shown() | {"artifacts": [_exposed(item) for item in event.artifacts]}
+            part = self._fenced("event", canonical.encode(form).decode(), event.event, labels)
         elif "input" in opening:
             digest = opening["input"]
             data = await self._contents.read(opening["input"])
             brief = json.loads(data)
-            text = brief if isinstance(brief, str) else data.decode()
-            parts.append(self._fenced("brief", text, "", labels))
+            part = self._fenced("brief", brief if isinstance(brief, str) else data.decode(), "", labels)
         else:
-            parts.append(say("prompt.no_brief", self.language))
-        return Shown("opening", "user", tuple(parts), labels, digest)
+            part = say("prompt.no_brief", self.language)
+        parts = [part]
+        for item in opening.get("decisions", ()):
+            parts += await self._decision(
+                item["revision"], item["content"], frozenset(item.get("labels", ()))
+            )
+        return Shown("opening", "user", tuple(parts), labels, digest, recalled=recalled)
+
+    async def earlier(self, opening: dict[str, Any]) -> list[Shown]:
+        """Give what was said in a turn's conversation before it, the oldest first; nothing for any other run."""
+        found = []
+        for name in opening.get("turn", {}).get("history", ()):
+            event = await self._event(name)
+            text = canonical.encode(await self._said(event)).decode()
+            part = self._fenced("earlier", text, "", event.labels)
+            found.append(
+                Shown("earlier", "user", (part,), event.labels, event.content, recalled=((name, 0),))
+            )
+        return found
+
+    async def _turn(self, turn: dict[str, Any], labels: Labels) -> Part:
+        """What was said in the conversation, as this agent observed it, and who is there."""
+        form = {
+            "type": "turn",
+            "present": [{"actor": actor, "name": await self._name(actor)} for actor in turn["present"]],
+            "messages": [await self._said(await self._event(name)) for name in turn["events"]],
+        }
+        return self._fenced("turn", canonical.encode(form).decode(), "", labels)
+
+    async def _event(self, name: str) -> MessageEvent:
+        event = await self._view.event(name)
+        if event is None:
+            raise InterlockError("content.missing", digest=name)
+        return event
+
+    async def _said(self, event: MessageEvent) -> dict[str, Any]:
+        text = (await self._contents.read(event.content)).decode()
+        if event.way == "own":
+            return {"from": "you", "text": text}
+        return {"from": await self._name(event.actor), "actor": event.actor, "text": text}
+
+    async def _name(self, actor: str) -> str:
+        digest = await self._view.name_of(actor)
+        return "" if digest is None else (await self._contents.read(digest)).decode()
+
+    async def _part(self, work: dict[str, Any], labels: Labels) -> Part:
+        """What a part of a run's work is to achieve, and what it takes in: nothing else of that run (WG-2). Where an
+        artifact comes from is said by the node's name alone."""
+        node = json.loads(await self._contents.read(work["brief"]))
+        form = {key: node[key] for key in ("objective", "rubric", "output", "publishes") if key in node}
+        keys = ("name", "from", "media")  # no reference, which would name another run
+        taken_in = [
+            {key: item[key] for key in keys if item[key]}
+            | ({"labels": shown_labels(item["labels"])} if item["labels"] else {})
+            | {"size": shown_size(item["size"])}
+            for item in work["artifacts"]
+        ]
+        form |= {"type": node["kind"], "artifacts": taken_in}
+        return self._fenced("work", canonical.encode(form).decode(), "", labels)
 
     def summary(self, record: Mapping[str, Any], revision: int, labels: Labels, digest: str) -> Shown:
         """Give a summary with what stood open when it was made."""
@@ -125,12 +180,6 @@ class Shower:
             parts.append(say("prompt.standing", self.language))
             parts.append(self._fenced("standing", canonical.encode(record["standing"]).decode(), "", labels))
         return Shown("summary", "user", tuple(parts), labels, digest)
-
-    async def recalled(self, item: Recalled) -> Shown:
-        """Give a memory or a message event of the perspective."""
-        text = (await self._contents.read(item.content)).decode()
-        fenced = self._fenced(item.kind, text, item.origin, item.labels)
-        return Shown(item.kind, "user", (fenced,), item.labels, item.content)
 
     async def entry(self, entry: Entry) -> Shown:
         """Give an entry of the run."""
@@ -144,13 +193,22 @@ class Shower:
         if entry.kind == "heard":
             return Shown("heard", "user", await self._heard(entry, data), entry.labels, entry.content)
         told = self._result(entry, data)
-        return Shown(entry.kind, "tool", told, entry.labels, entry.content, call=entry.call, tool=entry.tool)
+        return Shown(
+            entry.kind,
+            "tool",
+            told,
+            entry.labels,
+            entry.content,
+            call=entry.call,
+            tool=entry.tool,
+            recalled=entry.recalled,
+        )
 
     async def _given(self, given: dict[str, Any], labels: Labels) -> Part:
         said = json.loads(await self._contents.read(given["body"]))
         form: dict[str, Any] = {"type": given["type"], "from": given["from"], **said}
         if given.get("attachments"):
-            form["attachments"] = [Exposed.from_dict(item).shown() for item in given["attachments"]]
+            form["attachments"] = [_exposed(Exposed.from_dict(item)) for item in given["attachments"]]
         return self._fenced(given["type"], canonical.encode(form).decode(), given["from"], labels)
 
     async def _decision(self, revision: Any, content: str, labels: Labels) -> list[Part]:
@@ -184,7 +242,22 @@ class Shower:
         return (fenced,)
 
     def _fenced(self, kind: str, content: str, name: str, labels: Labels) -> Fenced:
-        return Fenced(kind, content, name, tuple(listed(labels - self._own)))
+        return Fenced(kind, content, name, tuple(shown_labels(labels - self._own)))
+
+
+def _exposed(item: Exposed) -> dict[str, Any]:
+    form = item.shown()
+    return form if item.absent else form | {"labels": shown_labels(item.labels)}
+
+
+def together(items: Sequence[Shown]) -> Shown:
+    """Give several things as one message, as the last of them."""
+    return replace(
+        items[-1],
+        parts=tuple(part for item in items for part in item.parts),
+        labels=join(*(item.labels for item in items)),
+        recalled=tuple(recalled for item in items for recalled in item.recalled),
+    )
 
 
 def shown_slice(text: str, start: int, shown: int) -> tuple[int, int]:

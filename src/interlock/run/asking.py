@@ -15,6 +15,7 @@ from interlock.connector.model.model import Answer, Message, Model, ModelFailure
 from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
 from interlock.perspective.fitting import size_limit
+from interlock.perspective.perspective import Perspective
 from interlock.perspective.resolver import Resolved, Resolver
 from interlock.perspective.snapshot import SnapshotKeeper
 from interlock.run.allowance import draw_for
@@ -46,6 +47,8 @@ LACKING = frozenset(
 
 BESIDE = frozenset({"writing", "compacting"})
 """The marks of calls of a model that are beside a run's own conversation."""
+TURN = ("conversation", "first", "last")
+"""What a snapshot says of a turn."""
 WRITING = "#writing"
 """What is added to an agent's address where its model only writes; a script answers under that name."""
 FIRST_WAIT_MS, LONGEST_WAIT_MS = 500, 60_000
@@ -77,8 +80,14 @@ class Asking:
         self._snapshots = SnapshotKeeper(installation.contents, run.company)
         settings = installation.settings
         head = installation.prompt_head(spec, run.version, run.opening["opened_by"]["kind"])
+        agent = f"{run.agent}#{run.part['place']['node']}" if run.part else run.agent
         self._resolver = Resolver(
-            installation.contents, run.agent, *head, settings.sizes.shown, settings.language
+            Perspective(installation.ledger, run.agent),
+            installation.contents,
+            agent,
+            *head,
+            settings.sizes.shown,
+            settings.language,
         )
         self._compacting = Compacting(installation, recorder, self)
 
@@ -173,7 +182,7 @@ class Asking:
 
     async def _reserve(self, estimate: Usage) -> None:
         """See that run and scopes can pay for the largest estimate of a call, before it is made."""
-        amount = self.run.budget.exceeded_by(self.run.usage + estimate)
+        amount = self.run.budget.exceeded_by(self.run.committed + estimate)
         if amount is not None:
             raise _ExhaustedError(Text("budget.run_used_up", amount=amount))
         await self._draw(estimate)
@@ -185,16 +194,14 @@ class Asking:
                 raise _ExhaustedError(reason)
 
     def _about(self, asked: "Asked") -> dict[str, Any]:
-        """What a snapshot says of itself (PS-1). A run has no graph, profile or turn until these are there."""
-        run, opening = self.run, self.run.opening
+        """What a snapshot says of itself (PS-1). `work` is the node that the run is, `turn` where in which
+        conversation what engages it stands."""
+        run, turn = self.run, self.run.opening.get("turn")
         return {
             "agent": run.agent,
             "version": run.version,
-            "profile_revision": opening.get("profile_revision"),
             "run": run.id,
             "root_run": run.place.root_run if run.place else None,
-            "turn": opening.get("turn"),
-            "graph": opening.get("graph"),
             "call": asked.request.number,
             "attempt": run.attempts + 1,
             "role": asked.role,
@@ -202,6 +209,8 @@ class Asking:
             "model": asked.model.model,
             "address": asked.choice.base_url,
             "artifacts": sorted({*run.given, *run.artifacts}),
+            **({"work": run.part["place"]} if run.part else {}),
+            **({"turn": {key: turn[key] for key in TURN}} if turn else {}),
             **asked.marks,
             **asked.about,
         }
@@ -210,8 +219,8 @@ class Asking:
         """What a prompt was made of besides the run's own trail, and what it was not given for lack of room."""
         return {
             "compaction": resolved.compaction,
-            "memories": [[item.id, item.revision] for item in resolved.recalled if item.kind == "memory"],
-            "message_events": [item.id for item in resolved.recalled if item.kind == "message_event"],
+            "memories": [list(item) for item in resolved.memories],
+            "message_events": list(resolved.message_events),
             "left_out": [item.as_dict() for item in resolved.left_out],
         }
 

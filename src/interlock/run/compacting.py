@@ -24,7 +24,7 @@ from interlock.run.installation import Installation
 from interlock.run.move import End
 from interlock.run.recorder import Recorder
 from interlock.run.run import Run
-from interlock.scope.label import listed
+from interlock.scope.label import Labels, listed
 
 if TYPE_CHECKING:
     from interlock.run.asking import Asking
@@ -39,13 +39,16 @@ SUMMARY = 16
 
 def standing_of(run: Run) -> dict[str, Any]:
     """Give what a summary must not lose: the calls that are still open, with the messages whose replies they wait for,
-    and the names of the artifacts that the run was given or saved."""
+    the nodes of work graphs that are under way, and the names of the artifacts that the run was given or saved."""
     opened = [
         {"call": call.id, "tool": call.tool, **({"waits_for": call.message} if call.message else {})}
-        for call in run.waiting
+        for call in run.open_calls
+    ]
+    under_way = [
+        {"revision": work.revision, "node": node} for work in run.works for node in work.children.values()
     ]
     names = sorted(name for name, item in {**run.given, **run.artifacts}.items() if not item.get("absent"))
-    whole = {"open_calls": opened, "artifacts": names}
+    whole = {"open_calls": opened, "work_under_way": under_way, "artifacts": names}
     return {key: value for key, value in whole.items() if value}
 
 
@@ -67,7 +70,8 @@ class Compacting:
         made = await self._summary(resolver.entries[:count], resolver.summary, limit)
         if isinstance(made, End):
             return made
-        await self._write(resolver.entries[:count], resolver.summary, *made)
+        labels = compacted_labels(resolver.opening, resolver.entries[:count], resolver.summary)
+        await self._write(resolver.entries[:count], labels, *made)
         await resolver.read(run.opening, run.entries, run.compaction)
         return None
 
@@ -105,7 +109,7 @@ class Compacting:
         return 1 + (self.run.compaction.revision if self.run.compaction else 0)
 
     async def _write(
-        self, entries: Sequence[Shown], before: Shown | None, text: str, how: str, usage: Usage
+        self, entries: Sequence[Shown], labels: Labels, text: str, how: str, usage: Usage
     ) -> None:
         run, contents = self.run, self._installation.contents
         replaced = run.compaction.last if run.compaction else 0
@@ -118,7 +122,7 @@ class Compacting:
             "compacted": kept.digest,
             "size": kept.size,
             "how": how,
-            "labels": listed(compacted_labels(entries, before)),
+            "labels": listed(labels),
             "usage": (usage + Usage(wall_ms=self._recorder.elapsed())).as_dict(),
         }
         self._recorder.note("context.compacted", body, [kept.row])

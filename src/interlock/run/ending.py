@@ -15,6 +15,7 @@ from interlock.errors import InterlockError
 from interlock.ledger.ledger import Refused, Write
 from interlock.ledger.step import Draft, Head
 from interlock.run.closing import Emitted, closing_rows, publish_events, returned_budget
+from interlock.run.conversing import follow_turn
 from interlock.run.finish import Finished
 from interlock.run.following import Following, followed
 from interlock.run.installation import Installation
@@ -55,6 +56,8 @@ class Ending:
             following = await followed(
                 self._installation, self.run, self._spec, status, reason, finished, owns, waited_for, emitted
             )
+            if "turn" in self.run.opening:
+                await follow_turn(self._installation, self.run, status, finished, following)
             openings = [*emitted.openings, *following.openings]
             body = self._closing_body(status, reason, finished, emitted, detail)
             refused = await self._write(body, finished, emitted, following, openings)
@@ -94,7 +97,7 @@ class Ending:
         return ""
 
     async def _emitted(self, status: str, finished: Finished, at_once: int) -> Emitted:
-        if status != "finished" or not self._spec.emits:
+        if status != "finished" or not self._spec.emits or self.run.part:
             return Emitted()
         artifacts = {**self.run.artifacts, **finished.artifacts}
         return await publish_events(
@@ -110,6 +113,8 @@ class Ending:
         detail: str,
     ) -> dict[str, Any]:
         body: dict[str, Any] = {"status": status, "usage": self.run.usage.as_dict()}
+        if lent := self.run.lent.as_dict():
+            body["lent"] = lent
         if reason is not None:
             body["reason"] = reason
         if detail:

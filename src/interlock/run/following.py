@@ -8,15 +8,17 @@ from interlock.agent.spec import FINAL_ANSWER, Spec
 from interlock.catalogue import Text, say
 from interlock.clock import new_id
 from interlock.event.event import Exposed
+from interlock.gate.tool import PLATFORM_NAMES
 from interlock.ledger.ledger import ContentRow, Row, Write
 from interlock.ledger.step import Draft
 from interlock.message.envelope import Envelope
-from interlock.message.task import owner_person
+from interlock.message.task import OPEN, Task, owner_person
 from interlock.run.action import Action, doubted
 from interlock.run.closing import Emitted, budget_left
 from interlock.run.finish import Finished
 from interlock.run.installation import Installation
 from interlock.run.opening import Given, Opening, Taker, opened_by_message
+from interlock.run.part import cancelling
 from interlock.run.post import posted, queued
 from interlock.run.run import Run
 from interlock.scope.barrier import barrier
@@ -56,6 +58,12 @@ async def followed(
     await _withdraw(installation, run, found)
     await _doubt(installation, run, found)
     await _cancel_what_it_waits_for(installation, run, found)
+    found.rows += [row for work in run.works for child in work.children for row in cancelling(run, child)]
+    if run.part:
+        parent = run.part["place"]["root_run"]
+        told = Row("signal_run", (f"{run.id}-ended", "work", "", parent))
+        found.rows += [told, Row("wake_run", (parent,)), Row("end_timer", (run.id,))]
+        return found
     if not owns:
         return found
     found.guards.append(Row("owner_is", (run.task, run.epoch), "not_owner"))
@@ -76,6 +84,8 @@ async def followed(
         )
         return found
     found.told.append(_closed(run, status, finished, emitted))
+    if not (emitted.openings or emitted.owed):
+        await _bury_unread(installation, run, found)
     return found
 
 
@@ -86,6 +96,20 @@ def _closed(run: Run, status: str, finished: Finished, emitted: Emitted) -> Draf
     if emitted.events:
         body["events"] = [item["event"] for item in emitted.events]
     return Draft("task.closed", body)
+
+
+async def _bury_unread(installation: Installation, run: Run, found: Following) -> None:
+    """What nobody has read when the last run of a root task closes, and all of its tasks with it, nobody will read: a
+    dead letter, for people to see (F26)."""
+    ledger, root = installation.ledger, run.root_task
+    unread = await ledger.query("unread_of_root", root)
+    if not unread or any(name != run.id for name, _ in await ledger.query("open_runs_of_root", root)):
+        return
+    tasks = map(Task.of_row, await ledger.query("tasks_of_root", root))
+    if any(task.state == OPEN and task.id != run.task for task in tasks):
+        return
+    reason = Text("message.never_read")
+    found.told += [Draft("message.undelivered", {"message": name, "reason": reason}) for (name,) in unread]
 
 
 async def _withdraw(installation: Installation, run: Run, found: Following) -> None:
@@ -101,19 +125,19 @@ async def _withdraw(installation: Installation, run: Run, found: Following) -> N
 
 
 async def _doubt(installation: Installation, run: Run, found: Following) -> None:
-    """An action that the run claimed and did not settle is in doubt, and for people to settle (AC-2)."""
-    left = {call.id for call in run.waiting if call.verdict == "allow" and call.message is None}
-    if not left:
+    """An action that the run claimed and did not settle is in doubt, and for people to settle (AC-2).
+
+    Its call may be over: who resumed it was told by the Gate, or by whoever owns the task now, not to make it again.
+    """
+    if all(call.tool in PLATFORM_NAMES for call in run.calls.values()):
         return
-    for action in map(Action.of_row, await installation.ledger.query("actions_of_task", run.root_task)):
-        if (action.state, action.run) == ("claimed", run.id) and action.call in left:
-            draft, kept, told = await doubted(installation, run, action, 0)
-            found.writes.append(Write(action.id, None, (Draft("action.in_doubt", {"action": action.id}),)))
-            found.guards.append(
-                Row("action_stands", (action.id, "claimed", action.attempt), "duplicate_action")
-            )
-            found.told += [told, draft]
-            found.contents.append(kept.row)
+    rows = await installation.ledger.query("actions_under_way", run.root_task, run.id)
+    for action in map(Action.of_row, rows):
+        draft, kept, told = await doubted(installation, run, action, 0)
+        found.writes.append(Write(action.id, None, (Draft("action.in_doubt", {"action": action.id}),)))
+        found.guards.append(Row("action_stands", (action.id, "claimed", action.attempt), "duplicate_action"))
+        found.told += [told, draft]
+        found.contents.append(kept.row)
 
 
 async def _cancel_what_it_waits_for(installation: Installation, run: Run, found: Following) -> None:

@@ -35,12 +35,16 @@ class HumanQueue(PeopleTask):
     async def approve(self, start: str, by: str) -> Item:
         """Approve the call that a question is about, exactly as it was shown. Raises InterlockError `queue.*`."""
         item = await self._of_kind(start, {"approval"}, "queue.not_an_approval")
+        self._in_time(item)
+        if "unreadable" in item.form:
+            raise InterlockError("queue.unreadable", value=item.id, why=item.form["unreadable"])
         await self._answered(item, by, "approve")
         return item
 
     async def refuse(self, start: str, by: str, reason: str) -> Item:
         """Refuse the call that a question is about; the agent is told the reason. Raises InterlockError `queue.*`."""
         item = await self._of_kind(start, {"approval"}, "queue.not_an_approval")
+        self._in_time(item)
         await self._answered(item, by, "refuse", reason)
         return item
 
@@ -50,6 +54,7 @@ class HumanQueue(PeopleTask):
         item = await self.find(start)
         match item.kind:
             case "question":
+                self._in_time(item)
                 await self._answered(item, by, "answer", text)
             case "action":
                 if text not in {"done", "not_done"}:
@@ -63,11 +68,7 @@ class HumanQueue(PeopleTask):
 
     async def _settled(self, item: Item, by: str, outcome: str) -> None:
         """A person says whether an action in doubt was done; it is settled with the question."""
-        step = next(
-            step.body
-            for step in await self._steps(item.root)
-            if step.kind == "question.asked" and step.body["question"] == item.id
-        )
+        step = await self._asked(item)
         name = step["action"]
         row = (await self._ledger.query("action_by_id", name))[0]
         kind = "action.done" if outcome == "done" else "action.failed"

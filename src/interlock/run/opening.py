@@ -1,6 +1,6 @@
 """An opening: the first step of a run, with its task, its place on the chain and its budget (RN-7, RN-8)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from interlock.gate.budget import Budget, Usage
 from interlock.ledger.ledger import Row, Write
 from interlock.ledger.step import FORMAT, Draft, Head
 from interlock.message.task import Task
+from interlock.run.shared_budget import draw
 from interlock.scope.label import Labels, area_label, join, listed
 from interlock.scope.scope import Address, Scope
 
@@ -19,13 +20,13 @@ __all__ = [
     "Given",
     "Opening",
     "Taker",
-    "charge",
-    "draw",
-    "give_back",
+    "Turn",
     "labels_at_opening",
+    "opened_as_part",
     "opened_by_event",
     "opened_by_message",
     "opened_by_person",
+    "opened_by_turn",
 ]
 
 
@@ -150,22 +151,6 @@ def labels_at_opening(spec: Spec, carried: Labels) -> Labels:
     return join(carried, spec.adds_labels, own)
 
 
-def draw(subject: str, usage: Usage) -> Row:
-    """Take amounts from a shared budget; the database refuses to go below nought."""
-    return Row("draw_budget", (usage.tool_calls, usage.tokens, usage.money, usage.wall_ms, subject))
-
-
-def charge(subject: str, usage: Usage) -> Row:
-    """Take what was used already from a shared budget, as far as that much is left."""
-    return Row("charge_budget", (usage.tool_calls, usage.tokens, usage.money, usage.wall_ms, subject))
-
-
-def give_back(subject: str, budget: Budget, used: Usage) -> Row:
-    """Give back what a run drew at its opening and did not use."""
-    left = budget.left(used)
-    return draw(subject, Usage() - Usage(**left.as_dict()))
-
-
 def opened_by_person(
     run: str, task: str, spec: Spec, version: int, brief: Brief, limits: Budget, pool: Budget, taker: Taker
 ) -> Opening:
@@ -238,6 +223,66 @@ def opened_by_event(
     return _opening(run, body, budget, taker, (taken,), by)
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A batch of what was said in a conversation, which engages the agent (PX-5).
+
+    conversation, connector: where. events: the ids of the message events that engage it, with the places of the first
+    and the last; history: the ids of those before that the agent is shown. present: the actors who are there.
+    actor: who said the last. labels: those of all of them. place: where on its chain the run stands, when another
+    agent's message engages it.
+    """
+
+    conversation: str
+    connector: str
+    first: int
+    last: int
+    events: tuple[str, ...]
+    history: tuple[str, ...]
+    present: tuple[str, ...]
+    actor: str
+    labels: Labels
+    place: Place | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give it as the opening step keeps it."""
+        return {
+            "conversation": self.conversation,
+            "connector": self.connector,
+            "first": self.first,
+            "last": self.last,
+            "events": list(self.events),
+            "history": list(self.history),
+            "present": list(self.present),
+        }
+
+
+def opened_by_turn(
+    run: str, task: str, spec: Spec, version: int, turn: Turn, limits: Budget, pool: Budget, taker: Taker
+) -> Opening:
+    """Give the opening of a run that a turn starts. `pool` is what its root task may use in all; the actor on whose
+    behalf it is stands under an id of this perspective alone."""
+    budget = limits.narrowed(spec.limits).narrowed(pool)
+    left = pool.left(Usage(**budget.as_dict()))
+    cause = f"turn:{turn.conversation}:{turn.first}"
+    body: dict[str, Any] = {
+        "format": FORMAT,
+        "agent": spec.address,
+        "version": version,
+        "scope": spec.scope,
+        "opened_by": {"kind": "turn", "name": turn.actor, "cause": cause},
+        "behalf": turn.actor,
+        "labels": listed(labels_at_opening(spec, turn.labels)),
+        "task": {"id": task, "root": task},
+        "chain": (turn.place or Place(run)).as_dict(),
+        "budget": budget.as_dict(),
+        "turn": turn.as_dict(),
+    }
+    pool_row = Row("insert_budget", (task, left.tool_calls, left.tokens, left.money, left.wall_ms))
+    by = {"kind": "turn", "name": turn.actor, "conversation": turn.conversation}
+    return _opening(run, body, budget, taker, (pool_row,), by)
+
+
 def opened_by_message(
     run: str,
     task: Mapping[str, Any],
@@ -281,6 +326,40 @@ def opened_by_message(
     return _opening(run, body, budget, taker, (taken,), by)
 
 
+def opened_as_part(
+    run: str,
+    source: Mapping[str, Any],
+    spec: Spec,
+    version: int,
+    cause: str,
+    work: Mapping[str, Any],
+    labels: Labels,
+    budget: Budget,
+    decisions: Sequence[Mapping[str, Any]],
+    taker: Taker,
+) -> Opening:
+    """Give the opening of a run that is a part of another one's work: the same agent, task and place, and what a person
+    released for that run (WG-1, WG-5). `source` is the opening step of that run, from whose own budget this one's is
+    cut."""
+    body: dict[str, Any] = {
+        "format": FORMAT,
+        "agent": spec.address,
+        "version": version,
+        "scope": spec.scope,
+        "opened_by": {"kind": "work", "run": work["place"]["root_run"], "cause": cause},
+        "behalf": source.get("behalf"),
+        "labels": listed(labels_at_opening(spec, labels)),
+        "task": source["task"],
+        "chain": source.get("chain"),
+        "budget": budget.as_dict(),
+        "work": dict(work),
+    }
+    body |= {key: source[key] for key in ("contract", "released") if key in source}
+    if decisions:
+        body["decisions"] = [{"content": item["content"], "revision": item["revision"]} for item in decisions]
+    return _opening(run, body, budget, taker, (), None)
+
+
 def _opening(
     run: str,
     body: dict[str, Any],
@@ -295,7 +374,7 @@ def _opening(
         fence = 1
         body["worker"] = taker.worker
     lease = Row("insert_lease", (run, taker.worker, fence, taker.until))
-    unread = () if body["opened_by"]["kind"] == "person" else (_unread(run, body),)
+    unread = () if body["opened_by"]["kind"] in {"person", "work"} else (_unread(run, body),)
     write = Write(run, Head(), (Draft("run.opened", body),), fence)
     form = body["task"]
     task = Task(form["id"], form["root"], form.get("parent"), run, body["agent"], 1)

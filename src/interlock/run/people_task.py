@@ -17,10 +17,10 @@ from interlock.message.task import OPEN, Task, is_people, person_owner
 from interlock.run.action import actions_of
 from interlock.run.closing import budget_left
 from interlock.run.opening import Given, Taker, opened_by_message
-from interlock.run.people import People
+from interlock.run.people import People, said_by_person
 from interlock.run.post import posted
 from interlock.run.timer import timer_row
-from interlock.run.waiting import Item
+from interlock.run.waiting import NOTHING, Item
 from interlock.scope.barrier import barrier
 from interlock.scope.label import Labels
 from interlock.scope.scope import Address, Scope
@@ -70,15 +70,20 @@ class PeopleTask(People):
             raise InterlockError("queue.moved_meanwhile", value=task.id, owner=now.owner)
 
     async def close(self, start: str, by: str, reason: str) -> Item:
-        """Close a task that people own, or put away a conflict that was seen. Raises InterlockError `queue.*`."""
+        """Close a task that people own, or put away a conflict that was seen, or the question about an action that is
+        not in doubt any more. Raises InterlockError `queue.*`."""
         item = await self.find(start)
-        if item.kind == "conflict":
+        if item.kind == "conflict" or (item.kind == "action" and not await self._in_doubt(item)):
             await self._answered(item, by, "seen", reason)
         elif item.kind == "task":
             await self._close_task(item, by, reason)
         else:
             raise InterlockError("queue.not_closable", value=item.id, kind=item.kind)
         return item
+
+    async def _in_doubt(self, item: Item) -> bool:
+        asked = await self._asked(item)
+        return bool((await self._ledger.query("action_by_id", asked["action"]))[0][2] == "in_doubt")
 
     async def _close_task(self, item: Item, by: str, said: str) -> None:
         self._check(by, Scope(item.scope))
@@ -88,7 +93,7 @@ class PeopleTask(People):
         draft = Draft("task.closed", body)
         reply = await self._reply(task, by, kept, said)
         writes = (Write(task.root, None, (Draft("message.sent", reply[0].as_dict()),)),) if reply else ()
-        rows = posted(reply[0], task.root) if reply else ()
+        rows = (*posted(reply[0], task.root), Row("end_timer", (reply[0].reply_to,))) if reply else ()
         contents = [kept.row, *([reply[1].row] if reply else [])]
         await self._move(task, draft, rows, writes=writes, contents=contents)
 
@@ -129,6 +134,8 @@ class PeopleTask(People):
         hand-off. Raises InterlockError `queue.*`, `agent.unknown` or `run.not_started`."""
         item = await self._of_kind(start, {"task"}, "queue.not_a_task")
         self._check(by, Scope(item.scope))
+        if note:
+            said_by_person(note)
         task = await self._theirs(item, by)
         installation = self._installation
         version, state = await installation.current(agent)
@@ -184,16 +191,15 @@ class PeopleTask(People):
     ) -> tuple[dict[str, Any], Labels]:
         """The package of the last hand-off goes on, or what opened the task where there was none."""
         actions = await actions_of(self._installation, task.root)
-        handed = await self._hand_offs(task)
-        said: dict[str, Any] = {"goal": "–", "reason": note or "–"}
+        steps = [step.body for step in await self._steps(task.root) if step.body.get("task") == task.id]
+        handed = [body for body in steps if "package" in body]
+        said: dict[str, Any] = {"reason": NOTHING}
         labels: Labels = frozenset(opening.get("labels", ()))
         if handed:
-            said |= await self._form(handed[-1]["package"])
+            said |= json.loads(await self._installation.contents.read(handed[-1]["package"]))
             labels |= frozenset(handed[-1].get("labels", ()))
-        elif "given" in opening or "input" in opening:
-            digest = opening["given"]["body"] if "given" in opening else opening["input"]
-            brief = json.loads(await self._installation.contents.read(digest))
-            said["goal"] = brief if isinstance(brief, str) else canonical.encode(brief).decode()
+        else:
+            said["goal"] = await self._opened_with(task)
         if note:
             said["reason"] = note
         return package_of(said, actions, None), labels

@@ -23,7 +23,7 @@ from interlock.scope.scope import INSTALLATION, Address, Scope
 __all__ = ["NotPublishedError", "Publication", "change_agent", "change_scope", "publish", "wiring_of"]
 
 PAGE = 5000
-WIRED = ("starts_on", "emits", "sends_to", "hands_to", "accepts")
+WIRED = ("starts_on", "emits", "sends_to", "hands_to", "accepts", "attends")
 """What of a spec the wiring is made of."""
 AGENT_CHANGES = {"pause": "agent.paused", "resume": "agent.resumed", "retire": "agent.retired"}
 
@@ -167,6 +167,13 @@ def _unfit(installation: Installation, spec: Spec) -> Iterator[InterlockError]:
             yield InterlockError("publish.unknown_model", value=spec.model, known=sorted(settings.models))
     elif spec.function not in functions:
         yield InterlockError("function.unknown", value=spec.function, known=sorted(functions))
+    for item in spec.attends:
+        if item.connector not in settings.connectors:
+            known = sorted(settings.connectors)
+            yield InterlockError("publish.unknown_connector", value=item.connector, known=known)
+    for name in spec.functions:
+        if name not in functions:
+            yield InterlockError("function.unknown", value=name, known=sorted(functions))
     try:
         settings.vocabulary.check(spec.adds_labels)
     except InterlockError as error:
@@ -198,7 +205,7 @@ async def _store(installation: Installation, spec: Spec, author: str) -> tuple[i
             "version_digest": spec.digest,
             "spec": kept.digest,
             "author": author,
-            "wiring": {name: form[name] for name in WIRED},
+            "wiring": {name: form[name] for name in WIRED if name in form},
         }
         outcome = await installation.ledger.append(
             (Write(spec.address, None, (Draft("version.published", body),)),), contents=(kept.row,)

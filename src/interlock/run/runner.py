@@ -16,6 +16,7 @@ from interlock.perspective.answer import store_answer
 from interlock.run.acknowledgement import acknowledged, adopt
 from interlock.run.allowance import draw_for_call
 from interlock.run.asking import Asking
+from interlock.run.conversing import withheld
 from interlock.run.door import Door
 from interlock.run.ending import Ending
 from interlock.run.finish import take_finish
@@ -32,10 +33,12 @@ from interlock.run.move import (
     Receive,
     Rest,
     Wait,
+    Working,
     ending,
     next_move,
 )
 from interlock.run.opening import Taker
+from interlock.run.part import check_published
 from interlock.run.platform_tools import FINISH
 from interlock.run.recorder import Recorder
 from interlock.run.run import OPEN, CallState, Run
@@ -113,7 +116,7 @@ class Runner:
                 return move
             case Ask(1) if self.run.fresh:
                 return move
-            case Ask() | Act() | Finishing() | Wait():
+            case Ask() | Act() | Finishing() | Working() | Wait():
                 return self._wanted() if await self._signals.take() else move
         return move
 
@@ -130,6 +133,8 @@ class Runner:
                 await self._door.act(call, *await self._door.judgement.proposed(call))
             case Receive(call):
                 await self._door.receive(call)
+            case Working(call):
+                await self._door.working.go_on(call)
             case Finishing(call):
                 await self._finishing(call)
             case End(status, reason):
@@ -210,9 +215,17 @@ class Runner:
         if self.run.owes_a_report:
             await self._call_for_report(call)
             return
+        if (
+            "turn" in self.run.opening
+            and (reason := await withheld(self._installation, self.run)) is not None
+        ):
+            await self.ending.close("refused", reason)
+            return
         sizes = self._installation.settings.sizes
         try:
             finished = await take_finish(self._installation.contents, self.run, sizes, arguments)
+            said = arguments.get("artifacts", {})
+            await check_published(self._installation, self.run, self._door.judgement, finished, said)
         except InterlockError as error:
             reason = Text("run.finish_refused", code=error.code)
             if call is None and self._spec.function is None:

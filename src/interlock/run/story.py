@@ -6,6 +6,7 @@ from typing import Any
 
 from interlock.catalogue import Text
 from interlock.ledger.step import Step
+from interlock.message.entry import name_of
 
 __all__ = ["Line", "story_of"]
 
@@ -49,10 +50,13 @@ def _unknown(body: dict[str, Any], step: Step) -> Told:
 
 def _opened(body: dict[str, Any], step: Step) -> Told:
     opener = body["opened_by"]
-    if opener["kind"] == "event":
+    if opener["kind"] == "work":
+        place = body["work"]["place"]
+        yield 0, Text("trail.opened_as_part", node=place["node"], attempt=place["attempt"], run=opener["run"])
+    elif opener["kind"] == "event":
         yield 0, Text("trail.opened_by_event", event=opener["event"], run=opener["run"])
     elif "given" in body:
-        yield 0, Text(f"trail.opened_by_{opener['kind']}", sender=body["given"]["from"])
+        yield 0, Text(f"trail.opened_by_{opener['kind']}", sender=name_of(body["given"]["from"]))
         if body["given"]["attempt"] > 1:
             yield 1, Text("trail.attempt", attempt=body["given"]["attempt"])
     else:
@@ -63,7 +67,8 @@ def _opened(body: dict[str, Any], step: Step) -> Told:
     elif place is not None and place["hop"]:
         yield 1, Text("trail.place", hop=place["hop"], root_run=place["root_run"])
     given = body.get("given", {}).get("attachments", ())
-    for item in (*body.get("event", {}).get("artifacts", ()), *given):
+    taken_in = body.get("work", {}).get("artifacts", ())
+    for item in (*body.get("event", {}).get("artifacts", ()), *given, *taken_in):
         yield 1, _named(item)
     if body.get("contract"):
         yield (
@@ -147,6 +152,8 @@ def _tool_answered(body: dict[str, Any], step: Step) -> Told:
     if "repeats" in body:
         yield 0, Text("trail.repeats", run=body["by_run"])
     yield 0, Text("trail.tool_answered", tool=_tool(body), size=body["size"])
+    if "handed_over" in body:
+        yield 1, Text("trail.handed_over", hand_off=body["handed_over"])
     if body.get("labels"):
         yield 1, Text("trail.brings", labels=body["labels"])
 
@@ -156,6 +163,33 @@ def _waiting(body: dict[str, Any], step: Step) -> Told:
         yield 0, Text("trail.waits_for_person", tool=_tool(body), question=body["question"])
     else:
         yield 0, Text("trail.waits_for_reply", tool=_tool(body))
+
+
+def _work_admitted(body: dict[str, Any], step: Step) -> Told:
+    yield 0, Text("trail.work_admitted", revision=body["revision"], nodes=body["nodes"], edges=body["edges"])
+
+
+def _work_started(body: dict[str, Any], step: Step) -> Told:
+    yield 0, Text("trail.work_started", node=body["node"], attempt=body["attempt"])
+    for item in body.get("edges", ()):
+        yield 1, Text("trail.named", name=item["name"], size=item["size"])
+
+
+def _work_ended(body: dict[str, Any], step: Step) -> Told:
+    outcome = Text(f"work.outcome.{body['outcome']}")
+    yield 0, Text("trail.work_ended", node=body["node"], attempt=body["attempt"], outcome=outcome)
+    if "reason" in body:
+        yield 1, Text("trail.because", reason=body["reason"])
+
+
+def _work_kept(body: dict[str, Any], step: Step) -> Told:
+    yield 0, Text("trail.work_kept", node=body["node"], revision=body["of"])
+
+
+def _work_skipped(body: dict[str, Any], step: Step) -> Told:
+    yield 0, Text("trail.work_skipped", node=body["node"])
+    reason = Text("work.skipped", because=body["because"]) if "because" in body else Text("work.not_needed")
+    yield 1, Text("trail.because", reason=reason)
 
 
 def _saved(body: dict[str, Any], step: Step) -> Told:
@@ -216,6 +250,11 @@ _TELLERS = {
     "tool.judged": _judged,
     "tool.answered": _tool_answered,
     "tool.waiting": _waiting,
+    "work.admitted": _work_admitted,
+    "work.started": _work_started,
+    "work.ended": _work_ended,
+    "work.kept": _work_kept,
+    "work.skipped": _work_skipped,
     "artifact.saved": _saved,
     "context.compacted": _compacted,
     "budget.drawn": _drawn,

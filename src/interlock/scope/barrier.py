@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from interlock.catalogue import Text
 from interlock.errors import InterlockError
-from interlock.scope.label import UNTRUSTED, Labels, Vocabulary
+from interlock.scope.label import AUDIENCE, UNTRUSTED, Labels, Vocabulary
 from interlock.scope.scope import Scope
 
 __all__ = ["Refusal", "barrier"]
@@ -54,6 +54,8 @@ def barrier(
     for label in sorted(labels):
         if label == UNTRUSTED:
             continue
+        if label.startswith(AUDIENCE) and vocabulary.knows(label):
+            continue  # it says into which rooms the data may go, and holds it in no scope
         if not vocabulary.knows(label):
             return Refusal(label, "?", place, "undeclared")
         origin = vocabulary.origin(label)

@@ -12,13 +12,26 @@ from dataclasses import dataclass, field
 from interlock.errors import InterlockError
 from interlock.scope.scope import Scope
 
-__all__ = ["NO_LABELS", "UNTRUSTED", "DeclaredLabel", "Labels", "Vocabulary", "area_label", "join", "listed"]
+__all__ = [
+    "AUDIENCE",
+    "NO_LABELS",
+    "UNTRUSTED",
+    "DeclaredLabel",
+    "Labels",
+    "Vocabulary",
+    "area_label",
+    "join",
+    "listed",
+]
 
 Labels = frozenset[str]
 NO_LABELS: Labels = frozenset()
 UNTRUSTED = "untrusted"
 AREA = "area:"
+AUDIENCE = "audience:"
+"""Begins the label that names who could observe the data; see `interlock.scope.audience`."""
 DECLARED = re.compile(r"[a-z][a-z0-9-]{0,62}\Z", re.ASCII)
+MEMBERS = re.compile(r"audience:[0-9a-f]{32}\Z", re.ASCII)
 
 
 def area_label(scope: Scope) -> str:
@@ -65,7 +78,7 @@ class Vocabulary:
 
     def knows(self, label: str) -> bool:
         """Tell whether the label is well formed and declared, or one of the built-in kinds."""
-        if label == UNTRUSTED or (label in self.declared and DECLARED.match(label)):
+        if label == UNTRUSTED or MEMBERS.match(label) or (label in self.declared and DECLARED.match(label)):
             return True
         try:
             return self.origin(label) is not None

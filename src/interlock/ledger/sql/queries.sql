@@ -117,6 +117,11 @@ FROM message WHERE id = ?;
 -- name: messages_dead
 SELECT id, root, type, sender, recipient FROM message WHERE state = 'dead' AND id > ? ORDER BY id LIMIT ?;
 
+-- name: unread_of_root
+-- What was sent to agents, not as a reply, and read by none.
+SELECT id FROM message WHERE root = ? AND state = 'unread' AND run_to IS NULL AND recipient NOT GLOB 'pe*'
+ORDER BY place;
+
 -- name: reply_of
 SELECT id, place, type, sender, run FROM message WHERE reply_to = ?;
 
@@ -173,9 +178,77 @@ UPDATE action SET state = state WHERE id = ? AND state = ? AND attempt = ?;
 SELECT id, tool, state, key, identity, arguments, task, run, call, attempt, deadline, result, labels
 FROM action WHERE id = ?;
 
+-- name: actions_under_way
+-- What a run claimed and nobody settled, on a root task.
+SELECT id, tool, state, key, identity, arguments, task, run, call, attempt, deadline, result, labels
+FROM action WHERE task = ? AND run = ? AND state = 'claimed' ORDER BY id;
+
 -- name: actions_of_task
 SELECT id, tool, state, key, identity, arguments, task, run, call, attempt, deadline, result, labels
 FROM action WHERE task = ? ORDER BY id;
+
+-- name: meet_actor
+INSERT INTO actor (perspective, id, name) VALUES (?, ?, ?);
+
+-- name: insert_identity
+INSERT INTO identity (perspective, connector, external, actor) VALUES (?, ?, ?, ?);
+
+-- name: set_identity_link
+INSERT INTO identity_link (perspective, one, other, evidence, by, state) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (perspective, one, other) DO UPDATE
+SET evidence = excluded.evidence, by = excluded.by, state = excluded.state;
+
+-- name: open_conversation
+INSERT INTO conversation (perspective, id, connector, thread) VALUES (?, ?, ?, ?);
+
+-- name: join_conversation
+INSERT INTO participant (perspective, conversation, actor) VALUES (?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: leave_conversation
+DELETE FROM participant WHERE perspective = ? AND conversation = ? AND actor = ?;
+
+-- name: insert_message_event
+INSERT INTO message_event (perspective, conversation, place, id, actor, way, external, content, labels, at, run)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: move_conversation
+UPDATE conversation SET place = ? WHERE perspective = ? AND id = ?;
+
+-- name: take_turn
+UPDATE conversation SET turned = ?, run = ? WHERE perspective = ? AND id = ?;
+
+-- name: conversation_stands
+-- A guard: nothing was observed in a conversation since it was looked at, and no other run took a turn.
+UPDATE conversation SET place = place WHERE perspective = ? AND id = ? AND place = ? AND turned = ?;
+
+-- name: run_is_open
+-- A guard: a run is not closed.
+UPDATE run SET status = status WHERE id = ? AND status = 'open';
+
+-- name: insert_said
+INSERT INTO said (id, agent, conversation, run) VALUES (?, ?, ?, ?);
+
+-- name: name_said
+UPDATE said SET external = ? WHERE id = ?;
+
+-- name: said_by_id
+SELECT id, agent, conversation, run FROM said WHERE id = ?;
+
+-- name: said_as
+SELECT id, agent, conversation, run FROM said WHERE external = ?;
+
+-- name: insert_memory
+INSERT INTO memory (perspective, id, revision, subject, run, message, conversation, labels, content, at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: insert_foreign_artifact
+INSERT INTO foreign_artifact (perspective, run, call, ref, digest, labels) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: name_audience
+INSERT INTO audience (label, member) VALUES (?, ?) ON CONFLICT DO NOTHING;
+
+-- name: members_of_audience
+SELECT member FROM audience WHERE label = ? ORDER BY member;
 
 -- name: insert_artifact
 INSERT INTO artifact (run, name, digest, size, media, labels) VALUES (?, ?, ?, ?, ?, ?);
@@ -290,14 +363,16 @@ DELETE FROM owed WHERE run = ?;
 INSERT INTO signal (run, id, kind, body) VALUES (?, ?, ?, ?);
 
 -- name: signal_open_runs
--- Tell a message to the open runs of its recipient on the same root task.
+-- Tell a message to the open runs of its recipient on the same root task; a node of a work graph hears none.
 INSERT INTO signal (run, id, kind, body)
-SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.agent = ? AND run.status = 'open';
+SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.agent = ? AND run.status = 'open'
+AND (run.cause IS NULL OR run.cause NOT GLOB 'work:*');
 
 -- name: signal_root
 -- Tell something to all open runs of a root task but one.
 INSERT INTO signal (run, id, kind, body)
-SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.status = 'open' AND run.id <> ?;
+SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.status = 'open' AND run.id <> ?
+AND (run.cause IS NULL OR run.cause NOT GLOB 'work:*');
 
 -- name: signal_run
 -- Tell something to a run that is open.
@@ -335,6 +410,19 @@ DELETE FROM timer WHERE id = ?;
 -- name: timers_due
 SELECT id, due_at, kind, root, body FROM timer WHERE due_at <= ? ORDER BY due_at, id LIMIT ?;
 
+-- name: insert_outgoing
+INSERT INTO outgoing (id, agent, conversation, connector, content, due_at) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: outgoing_due
+SELECT id, agent, conversation, connector, content, due_at, attempts FROM outgoing
+WHERE due_at <= ? ORDER BY due_at, id LIMIT ?;
+
+-- name: postpone_outgoing
+UPDATE outgoing SET due_at = ?, attempts = attempts + 1 WHERE id = ? AND attempts = ?;
+
+-- name: end_outgoing
+DELETE FROM outgoing WHERE id = ?;
+
 -- name: insert_budget
 INSERT INTO budget (subject, tool_calls, tokens, money, wall_ms) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 
@@ -351,3 +439,99 @@ WHERE subject = ?;
 
 -- name: budget_of
 SELECT tool_calls, tokens, money, wall_ms FROM budget WHERE subject = ?;
+
+-- name: post_recall_words
+-- The first statement of those that index a memory; each does nothing when the memory is indexed already.
+INSERT INTO recall_word (rowid, tokens)
+SELECT (SELECT coalesce(max(number), 0) + 1 FROM recall_entry), ?
+WHERE NOT EXISTS (SELECT 1 FROM recall_entry WHERE perspective = ? AND id = ?);
+
+-- name: grow_recall_list
+INSERT INTO recall_list (list, count, length, last)
+SELECT ?, 1, ?, (SELECT coalesce(max(number), 0) + 1 FROM recall_entry)
+WHERE NOT EXISTS (SELECT 1 FROM recall_entry WHERE perspective = ? AND id = ?)
+ON CONFLICT (list) DO UPDATE SET count = count + 1, length = length + excluded.length, last = excluded.last;
+
+-- name: insert_recall_audience
+INSERT INTO recall_audience (perspective, list, member, since)
+SELECT ?1, ?2, value, (SELECT coalesce(max(number), 0) + 1 FROM recall_entry) FROM json_each(?3)
+WHERE NOT EXISTS (SELECT 1 FROM recall_audience WHERE perspective = ?1 AND list = ?2);
+
+-- name: insert_recall_entry
+-- The last one. Its place is the one after the last of its list in the conversation.
+INSERT INTO recall_entry (perspective, id, list, subject, conversation, place, at, length, asks, words)
+SELECT ?1, ?2, ?3, ?4, ?5, CASE WHEN ?5 IS NOT NULL THEN
+  (SELECT coalesce(max(place), 0) + 1 FROM recall_entry WHERE list = ?3 AND conversation = ?5) END, ?6, ?7, ?8, ?9
+WHERE NOT EXISTS (SELECT 1 FROM recall_entry WHERE perspective = ?1 AND id = ?2);
+
+-- name: recall_entry_by_id
+SELECT number, list, subject, length, words FROM recall_entry WHERE perspective = ? AND id = ?;
+
+-- name: unpost_recall_words
+INSERT INTO recall_word (recall_word, rowid, tokens)
+SELECT 'delete', number, ?1 FROM recall_entry WHERE perspective = ?2 AND id = ?3 AND number = ?4;
+
+-- name: shrink_recall_list
+UPDATE recall_list SET count = count - 1, length = length - ? WHERE list = ?
+AND EXISTS (SELECT 1 FROM recall_entry WHERE perspective = ? AND id = ? AND number = ?);
+
+-- name: remove_recall_entry
+DELETE FROM recall_entry WHERE perspective = ? AND id = ? AND number = ?;
+
+-- name: end_recall_list
+DELETE FROM recall_list WHERE list = ? AND count <= 0;
+
+-- name: end_recall_audience
+DELETE FROM recall_audience WHERE perspective = ? AND list = ?
+AND NOT EXISTS (SELECT 1 FROM recall_list WHERE list = ?);
+
+-- name: clear_recall_words
+INSERT INTO recall_word (recall_word) VALUES ('delete-all');
+
+-- name: clear_recall_entries
+DELETE FROM recall_entry;
+
+-- name: clear_recall_lists
+DELETE FROM recall_list;
+
+-- name: clear_recall_audiences
+DELETE FROM recall_audience;
+
+-- name: recall_rarest_member
+-- Who of a room is in the fewest audiences, as far as it is worth counting.
+SELECT value, (SELECT count(*) FROM
+  (SELECT 1 FROM recall_audience WHERE perspective = ? AND member = value LIMIT 256)) AS audiences
+FROM json_each(?) ORDER BY audiences, value LIMIT 1;
+
+-- name: recall_lists_of_room
+-- The lists whose audience has everybody of a room, those used last first.
+SELECT l.list, l.count, l.length FROM
+  (SELECT list FROM recall_audience WHERE perspective = ?1 AND member = ?2 ORDER BY since DESC LIMIT 4096) AS own
+JOIN recall_list AS l ON l.list = own.list
+WHERE NOT EXISTS (SELECT 1 FROM json_each(?3) AS of_room WHERE NOT EXISTS
+  (SELECT 1 FROM recall_audience AS a WHERE a.perspective = ?1 AND a.list = own.list AND a.member = of_room.value))
+ORDER BY l.last DESC LIMIT ?4;
+
+-- name: recall_lists_by_name
+SELECT list, count, length FROM json_each(?) CROSS JOIN recall_list ON list = value;
+
+-- name: recall_newest
+SELECT rowid FROM recall_word WHERE recall_word MATCH ? ORDER BY rowid DESC LIMIT ?;
+
+-- name: recall_oldest
+SELECT rowid FROM recall_word WHERE recall_word MATCH ? ORDER BY rowid LIMIT ?;
+
+-- name: recall_places
+SELECT number, list, conversation, place, at FROM json_each(?) CROSS JOIN recall_entry ON number = value
+WHERE perspective = ?;
+
+-- name: recall_posted
+SELECT number, e.id, list, subject, conversation, place, at, length, asks, words
+FROM json_each(?) CROSS JOIN recall_entry AS e ON number = value WHERE perspective = ?;
+
+-- name: recall_between
+SELECT number, e.id, list, subject, conversation, place, at, length, asks, words
+FROM json_each(?) AS stretch CROSS JOIN recall_entry AS e
+ON list = stretch.value ->> 0 AND conversation = stretch.value ->> 1
+AND place BETWEEN stretch.value ->> 2 AND stretch.value ->> 3
+WHERE perspective = ?;

@@ -194,6 +194,126 @@ CREATE TABLE stopped (
   scope TEXT NOT NULL PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
+-- What one agent has seen and noted: its perspective, whose address leads every key (PX-1). These tables are read
+-- through `interlock.ledger.wall` alone, which shows one perspective and refuses the rest.
+
+-- Somebody the agent knows. `name` is content.
+CREATE TABLE actor (
+  perspective TEXT NOT NULL,
+  id          TEXT NOT NULL,
+  name        TEXT NOT NULL,
+  PRIMARY KEY (perspective, id)
+) STRICT, WITHOUT ROWID;
+
+-- What an actor is called at a connector: `external` is a keyed digest.
+CREATE TABLE identity (
+  perspective TEXT NOT NULL,
+  connector   TEXT NOT NULL,
+  external    TEXT NOT NULL,
+  actor       TEXT NOT NULL,
+  PRIMARY KEY (perspective, connector, external)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX identity_of_actor ON identity (perspective, actor);
+
+-- That two actors are one person, with the evidence; `state` says whether it still counts.
+CREATE TABLE identity_link (
+  perspective TEXT NOT NULL,
+  one         TEXT NOT NULL,
+  other       TEXT NOT NULL,
+  evidence    TEXT NOT NULL,
+  by          TEXT NOT NULL,
+  state       TEXT NOT NULL CHECK (state IN ('linked', 'undone')),
+  PRIMARY KEY (perspective, one, other)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX identity_link_back ON identity_link (perspective, other);
+
+-- A thread as the agent sees it. `turned` is the place of the last message event that a turn took in, by `run`.
+CREATE TABLE conversation (
+  perspective TEXT    NOT NULL,
+  id          TEXT    NOT NULL,
+  connector   TEXT    NOT NULL,
+  thread      TEXT    NOT NULL,
+  place       INTEGER NOT NULL DEFAULT 0,
+  turned      INTEGER NOT NULL DEFAULT 0,
+  run         TEXT,
+  PRIMARY KEY (perspective, id)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX conversation_of_thread ON conversation (perspective, connector, thread);
+
+-- Who is in a conversation now.
+CREATE TABLE participant (
+  perspective  TEXT NOT NULL,
+  conversation TEXT NOT NULL,
+  actor        TEXT NOT NULL,
+  PRIMARY KEY (perspective, conversation, actor)
+) STRICT, WITHOUT ROWID;
+
+-- A message as the agent observed it, or sent it (`way` is 'own'; then `run` said it). `external` is the keyed digest
+-- of what the outside calls it.
+CREATE TABLE message_event (
+  perspective  TEXT    NOT NULL,
+  conversation TEXT    NOT NULL,
+  place        INTEGER NOT NULL,
+  id           TEXT    NOT NULL,
+  actor        TEXT    NOT NULL,
+  way          TEXT    NOT NULL CHECK (way IN ('engage', 'observe', 'own')),
+  external     TEXT    NOT NULL,
+  content      TEXT    NOT NULL,
+  labels       TEXT    NOT NULL,
+  at           INTEGER NOT NULL,
+  run          TEXT,
+  PRIMARY KEY (perspective, conversation, place)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX message_event_once ON message_event (perspective, conversation, external);
+CREATE UNIQUE INDEX message_event_by_id ON message_event (perspective, id);
+CREATE INDEX message_event_of_actor ON message_event (perspective, actor, at);
+
+-- A memory in each of its revisions (ME-1, ME-5).
+CREATE TABLE memory (
+  perspective  TEXT    NOT NULL,
+  id           TEXT    NOT NULL,
+  revision     INTEGER NOT NULL,
+  subject      TEXT,
+  run          TEXT    NOT NULL,
+  message      TEXT,
+  conversation TEXT,
+  labels       TEXT    NOT NULL,
+  content      TEXT    NOT NULL,
+  at           INTEGER NOT NULL,
+  PRIMARY KEY (perspective, id, revision)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX memory_of_subject ON memory (perspective, subject, at);
+
+-- An artifact of somebody else that the agent read: from then on a row of its own (PX-3).
+CREATE TABLE foreign_artifact (
+  perspective TEXT NOT NULL,
+  run         TEXT NOT NULL,
+  call        TEXT NOT NULL,
+  ref         TEXT NOT NULL,
+  digest      TEXT NOT NULL,
+  labels      TEXT NOT NULL,
+  PRIMARY KEY (perspective, run, call)
+) STRICT, WITHOUT ROWID;
+
+-- What an agent said outside, so that it is known when it comes back; `external` is the keyed digest of what the outside
+-- calls it, as soon as that is known.
+CREATE TABLE said (
+  id           TEXT NOT NULL PRIMARY KEY,
+  agent        TEXT NOT NULL,
+  conversation TEXT NOT NULL,
+  run          TEXT NOT NULL,
+  external     TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX said_as ON said (external) WHERE external IS NOT NULL;
+
+-- Who an audience is, by its label: identities, a connector's name and a keyed digest. It says who may have data, and is
+-- never itself shown.
+CREATE TABLE audience (
+  label  TEXT NOT NULL,
+  member TEXT NOT NULL,
+  PRIMARY KEY (label, member)
+) STRICT, WITHOUT ROWID;
+
 -- Working rows: never folded. Each one says how it is recovered.
 
 -- Who holds a run that is not closed. A row whose time is over, or whose worker is dead, is free to claim. A run
@@ -234,6 +354,19 @@ CREATE TABLE timer (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX timer_by_due ON timer (due_at, id);
 
+-- What an agent said in a conversation and the outside has not taken yet. After a crash the row is still there: it is
+-- sent again under the same id, by which the outside knows it.
+CREATE TABLE outgoing (
+  id           TEXT    NOT NULL PRIMARY KEY,
+  agent        TEXT    NOT NULL,
+  conversation TEXT    NOT NULL,
+  connector    TEXT    NOT NULL,
+  content      TEXT    NOT NULL,
+  due_at       INTEGER NOT NULL,
+  attempts     INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE INDEX outgoing_by_due ON outgoing (due_at, id);
+
 -- What is left of a shared budget: a root task's, or a scope's for a day. After a crash what a run drew stays
 -- drawn until that run closes. NULL means that nobody set a limit.
 CREATE TABLE budget (
@@ -243,3 +376,47 @@ CREATE TABLE budget (
   money      INTEGER CONSTRAINT over_budget CHECK (money >= 0),
   wall_ms    INTEGER CONSTRAINT over_budget CHECK (wall_ms >= 0)
 ) STRICT, WITHOUT ROWID;
+
+-- What recall finds memories by (interlock.ledger.search_index). All of it follows from the memories; after
+-- damage it is cleared and made anew. Lists and words are digests.
+
+CREATE TABLE recall_entry (
+  number       INTEGER PRIMARY KEY,
+  perspective  TEXT    NOT NULL,
+  id           TEXT    NOT NULL,
+  list         TEXT    NOT NULL,
+  subject      TEXT,
+  conversation TEXT,
+  place        INTEGER,
+  at           INTEGER NOT NULL,
+  length       INTEGER NOT NULL,
+  asks         INTEGER NOT NULL,
+  words        BLOB    NOT NULL,
+  UNIQUE (perspective, id)
+) STRICT;
+CREATE UNIQUE INDEX recall_entry_by_place ON recall_entry (list, conversation, place)
+WHERE conversation IS NOT NULL;
+
+-- How many memories a list has, and the number of the one that was added last.
+CREATE TABLE recall_list (
+  list   TEXT    NOT NULL PRIMARY KEY,
+  count  INTEGER NOT NULL,
+  length INTEGER NOT NULL,
+  last   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Who is in the audience that a list stands for. `since` is the number of the memory that came first.
+CREATE TABLE recall_audience (
+  perspective TEXT    NOT NULL,
+  member      TEXT    NOT NULL,
+  since       INTEGER NOT NULL,
+  list        TEXT    NOT NULL,
+  PRIMARY KEY (perspective, member, since, list)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX recall_audience_by_list ON recall_audience (perspective, list, member);
+
+-- Which memories hold a word: `tokens` is list and word in one. Erasing takes the bytes out of it at once.
+CREATE VIRTUAL TABLE recall_word USING fts5 (
+  tokens, content = '', detail = none, columnsize = 0, tokenize = 'ascii'
+);
+INSERT INTO recall_word (recall_word, rank) VALUES ('secure-delete', 1);
