@@ -24,13 +24,13 @@ from interlock.gate.budget import Budget
 from interlock.ledger.kind import KINDS
 from interlock.run.platform_tools import PLATFORM_TOOLS
 from interlock.scope.label import DeclaredLabel
-from interlock.settings import ModelChoice, Policy, SecretGrant, Settings, Sizes
+from interlock.settings import CompactionChoice, ModelChoice, Policy, SecretGrant, Settings, Sizes
 from interlock.settings_reader import COUNTED, RENAMED
 
 __all__ = ["pages", "write"]
 
 MADE = "<!-- Written by `python -m interlock.reference`; change the code or the catalogue instead. -->"
-FORMS = (Settings, Sizes, Budget, ModelChoice, DeclaredLabel, SecretGrant, Policy)
+FORMS = (Settings, Sizes, CompactionChoice, Budget, ModelChoice, DeclaredLabel, SecretGrant, Policy)
 WRITTEN_AS = {**RENAMED, "timeout_ms": "timeout", "wall_ms": "wall_time"}
 SIZES = frozenset(item.name for item in fields(Sizes))
 DESCRIBED = re.compile(
@@ -136,7 +136,7 @@ def _default(item: "Field[Any]") -> str:
         value = item.default_factory()
     if value is MISSING:
         return "required"
-    if isinstance(value, Sizes | Budget):
+    if isinstance(value, Sizes | Budget | CompactionChoice):
         return "see below"
     if value in (None, "", (), {}, frozenset()):
         return "none"
