@@ -192,7 +192,9 @@ def _message_observed(stream: str, seq: int, at: int, body: Body) -> Iterator[Ro
         yield Row("leave_conversation", (perspective, stream, actor))
     said = (body["event"], body["actor"], body["way"], body["external"], body["content"])
     labels = ",".join(body["labels"])
-    yield Row("insert_message_event", (perspective, stream, seq, *said, labels, body["at"], body.get("run")))
+    place = body.get("chain", {})
+    caused = (body.get("run"), place.get("root_run"), place.get("hop"))
+    yield Row("insert_message_event", (perspective, stream, seq, *said, labels, body["at"], *caused))
     yield Row("move_conversation", (seq, perspective, stream))
     if body["way"] == "own":
         yield Row("insert_said", (body["event"], perspective, stream, body["run"]))
@@ -201,6 +203,9 @@ def _message_observed(stream: str, seq: int, at: int, body: Body) -> Iterator[Ro
 def _message_delivered(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
     if "external" in body:
         yield Row("name_said", (body["external"], body["event"]))
+    state = {"delivered": "delivered", "given_up": "dead", "again": "waiting"}.get(body["status"])
+    if state is not None:
+        yield Row("settle_said", (state, body["event"]))
 
 
 def _turn_opened(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:

@@ -208,8 +208,9 @@ INSERT INTO participant (perspective, conversation, actor) VALUES (?, ?, ?) ON C
 DELETE FROM participant WHERE perspective = ? AND conversation = ? AND actor = ?;
 
 -- name: insert_message_event
-INSERT INTO message_event (perspective, conversation, place, id, actor, way, external, content, labels, at, run)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO message_event
+  (perspective, conversation, place, id, actor, way, external, content, labels, at, run, root_run, hop)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: move_conversation
 UPDATE conversation SET place = ? WHERE perspective = ? AND id = ?;
@@ -230,6 +231,16 @@ INSERT INTO said (id, agent, conversation, run) VALUES (?, ?, ?, ?);
 
 -- name: name_said
 UPDATE said SET external = ? WHERE id = ?;
+
+-- name: settle_said
+UPDATE said SET state = ? WHERE id = ?;
+
+-- name: said_dead
+SELECT id, agent, conversation, run FROM said WHERE state = 'dead' AND id > ? ORDER BY id LIMIT ?;
+
+-- name: said_is_dead
+-- A guard: the outside would not take what an agent said, and nobody has sent it anew.
+UPDATE said SET state = state WHERE id = ? AND state = 'dead';
 
 -- name: said_by_id
 SELECT id, agent, conversation, run FROM said WHERE id = ?;
@@ -409,17 +420,60 @@ DELETE FROM timer WHERE id = ?;
 SELECT id, due_at, kind, root, body FROM timer WHERE due_at <= ? ORDER BY due_at, id LIMIT ?;
 
 -- name: insert_outgoing
-INSERT INTO outgoing (id, agent, conversation, connector, content, due_at) VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO outgoing (id, agent, conversation, connector, content, thread, in_reply_to, due_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: outgoing_connectors
+-- Which connectors have something to send; each is looked up, whatever waits.
+SELECT connector FROM (
+  WITH RECURSIVE found (connector) AS (
+    SELECT min(connector) FROM outgoing
+    UNION ALL
+    SELECT (SELECT min(connector) FROM outgoing WHERE connector > found.connector) FROM found
+    WHERE found.connector IS NOT NULL
+  )
+  SELECT connector FROM found
+) WHERE connector IS NOT NULL;
 
 -- name: outgoing_due
-SELECT id, agent, conversation, connector, content, due_at, attempts FROM outgoing
-WHERE due_at <= ? ORDER BY due_at, id LIMIT ?;
+-- What a connector is to send now. What was said earlier in a conversation goes first.
+SELECT id, agent, conversation, content, thread, in_reply_to, attempts FROM outgoing
+WHERE connector = ? AND due_at <= ? AND NOT EXISTS (
+  SELECT 1 FROM outgoing AS earlier
+  WHERE earlier.conversation = outgoing.conversation AND earlier.id < outgoing.id)
+ORDER BY due_at, id LIMIT ?;
 
--- name: postpone_outgoing
+-- name: outgoing_waiting
+-- How many wait at a connector, as far as it is worth counting.
+SELECT count(*) FROM (SELECT 1 FROM outgoing WHERE connector = ? LIMIT 100000);
+
+-- name: outgoing_in_thread
+-- What was sent into a thread and the outside has not said yet that it took it.
+SELECT id, connector, content FROM outgoing WHERE thread = ? AND attempts > 0 LIMIT 100;
+
+-- name: claim_outgoing
+-- A guard: nobody else sends it.
 UPDATE outgoing SET due_at = ?, attempts = attempts + 1 WHERE id = ? AND attempts = ?;
 
+-- name: postpone_outgoing
+-- A guard: nobody else sends it.
+UPDATE outgoing SET due_at = ? WHERE id = ? AND attempts = ?;
+
 -- name: end_outgoing
-DELETE FROM outgoing WHERE id = ?;
+-- A guard: nobody else sends it.
+DELETE FROM outgoing WHERE id = ? AND attempts = ?;
+
+-- name: insert_received
+INSERT INTO received (connector, id, content, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: received_by_id
+SELECT content, done FROM received WHERE connector = ? AND id = ?;
+
+-- name: settle_received
+UPDATE received SET done = 1 WHERE connector = ? AND id = ?;
+
+-- name: forget_received
+DELETE FROM received WHERE at < ?;
 
 -- name: insert_budget
 INSERT INTO budget (subject, tool_calls, tokens, money, wall_ms) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
