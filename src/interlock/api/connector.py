@@ -2,16 +2,15 @@
 
 Bodies are read as they stream, up to the size and within the time that the settings allow; one that is slow or large
 holds up nobody else. Statuses: 202 taken (or nobody attends), 200 known already, 400 no JSON, 401 not signed as it must
-be, 404 no such connector, 405 no POST, 408 too slow, 409 another message under an id that was used, 413 too large, 422 a
-field is not as it must be, 503 not now. What went wrong is told as JSON, in the language that `Accept-Language` asks
-for.
+be, 404 no such connector, 405 no POST, 408 too slow, 409 another message under an id that was used, 413 too large,
+422 a field is not as it must be, 503 not now. What went wrong is told as JSON, in the language that `Accept-Language`
+asks for.
 """
 
 import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from interlock.catalogue import language_of
@@ -142,11 +141,11 @@ def listening(host: str, port: int) -> socket.socket:
         raise InterlockError("connector.no_address", host=host, port=port, why=why) from None
 
 
-async def serve(runtime: Runtime, worker: Worker, door: socket.socket, stop: asyncio.Event) -> None:
-    """Serve until `stop` is set, then finish what is being answered. Raises InterlockError `connector.no_server`."""
+async def serve(served: "Starlette", door: socket.socket, stop: asyncio.Event) -> None:
+    """Serve until `stop` is set, then finish what is being answered; sets it when the server ends by itself."""
     uvicorn = _library("uvicorn")
     config = uvicorn.Config(
-        application(runtime, worker),
+        served,
         http=_library("uvicorn.protocols.http.h11_impl").H11Protocol,
         ws="none",
         lifespan="off",
@@ -157,19 +156,17 @@ async def serve(runtime: Runtime, worker: Worker, door: socket.socket, stop: asy
         timeout_keep_alive=5,
         timeout_graceful_shutdown=10,
     )
-
-    class Server(uvicorn.Server):  # type: ignore[misc]
-        @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            yield  # whoever calls this has taken care of them
-
-    server = Server(config)
+    server = uvicorn.Server(config)
+    server.capture_signals = contextlib.nullcontext  # whoever calls this has taken care of them
     serving = asyncio.create_task(server.serve(sockets=[door]))
     waiting = asyncio.create_task(stop.wait())
-    await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    server.should_exit = True
-    await serving
+    try:
+        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        await serving
+    finally:
+        waiting.cancel()
+        stop.set()
 
 
 def _library(name: str) -> Any:

@@ -11,13 +11,14 @@ import base64
 import binascii
 import hmac
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from interlock.errors import InterlockError
 from interlock.settings import ConnectorChoice
 
-__all__ = ["Signed", "keys_of", "sign", "signed_by"]
+__all__ = ["Signed", "fresh_key", "keys_of", "sign", "signed_by"]
 
 PREFIX = "whsec_"
 SHORTEST, LONGEST = 24, 64
@@ -47,6 +48,11 @@ class Signed:
             for one in wanted
         ]
         return any(fitting)
+
+
+def fresh_key() -> str:
+    """Give a new key, as it is written: 32 bytes from the operating system."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def keys_of(name: str, choice: ConnectorChoice, environment: Mapping[str, str]) -> tuple[bytes, ...]:

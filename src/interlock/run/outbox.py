@@ -19,6 +19,7 @@ from interlock.connector.signature import keys_of, sign
 from interlock.errors import InterlockError
 from interlock.ledger.ledger import Appended, Row, Write
 from interlock.ledger.step import Draft
+from interlock.run.approval import APPROVER
 from interlock.run.brief import checked_person
 from interlock.run.installation import Installation
 from interlock.run.recognising import external_digest
@@ -170,7 +171,7 @@ class _Sending:
         await self._record(body, Row("end_outgoing", (self._saying.id, self._attempt), "sent"))
 
     async def _failed(self, reason: Text, final: bool = False, retry_after: int = 0) -> None:
-        most = self._choice.attempts if self._choice else ConnectorChoice.attempts
+        most = self._choice.attempts if self._choice else 1
         if final or self._attempt >= most:
             end = Row("end_outgoing", (self._saying.id, self._attempt), "sent")
             await self._record({**self._outcome("given_up"), "reason": reason}, end)
@@ -203,7 +204,7 @@ class _Sending:
 async def send_again(installation: Installation, name: str, by: str) -> None:
     """Send once more what the outside would not take, on a person's word; `name` is the id of the message event.
 
-    Raises InterlockError `connector.not_dead`, `connector.no_way_out` or `run.bad_person`.
+    Raises InterlockError `connector.not_dead`, `connector.no_way_out`, `run.bad_person` or `queue.no_role`.
     """
     checked_person(by)
     ledger = installation.ledger
@@ -217,8 +218,11 @@ async def send_again(installation: Installation, name: str, by: str) -> None:
     heard = (await ledger.read(run, 0, 1))[0].body["turn"]["events"]
     answers = await ledger.within(agent, "external_of_event", heard[-1]) if heard else []
     connector, thread = place[1], place[2]
-    if connector not in installation.settings.connectors:
+    choice = installation.settings.connectors.get(connector)
+    if choice is None or choice.reply_to is None:
         raise InterlockError("connector.no_way_out", connector=connector)
+    if not installation.settings.has_role(by, APPROVER, choice.scope):
+        raise InterlockError("queue.no_role", person=by, role=APPROVER, scope=choice.scope)
     row = (name, agent, conversation, connector, event[4], thread, answers[0][0] if answers else None)
     draft = Draft("message.delivered", {"perspective": agent, "event": name, "status": "again", "by": by})
     outcome = await ledger.append(

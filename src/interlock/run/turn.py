@@ -36,8 +36,8 @@ async def turn_of(
 ) -> Turn:
     """Give the turn that takes in what was said since the last one, with what was said before as far as everybody who
     is there now could observe it (ME-2). `own` is what the agent says at this moment, with its labels, and `fresh` the
-    audiences that are named at this moment: those of who is there now. Where agents said some of it, the one furthest on
-    its chain tells the turn's place, so that no chain is lost among what waited (EV-7)."""
+    audiences that are named at this moment: those of who is there now. Where agents said some of it, the one furthest
+    on its chain tells the turn's place, so that no chain is lost among what waited (EV-7)."""
     batch = [item for item in said if item.way != "own"]
     earlier = await view.events_before(conversation.id, conversation.turned, installation.settings.history)
     shown = [item for item in (*earlier, *said) if item.way == "own" or item not in batch]
