@@ -11,20 +11,24 @@ if TYPE_CHECKING:
     from interlock.agent.spec import Spec
     from interlock.connector.tool import ToolCall, tool
     from interlock.errors import InterlockError
-    from interlock.run.function import Finish, FunctionRun
+    from interlock.run.function import Finish, FunctionRun, NodeInput
     from interlock.runtime import Runtime
     from interlock.scope.scope import Address, Scope
+    from interlock.work_graph.reader import form_of_graph, read_graph
 
 __all__ = [
     "Address",
     "Finish",
     "FunctionRun",
     "InterlockError",
+    "NodeInput",
     "NotDone",
     "Runtime",
     "Scope",
     "Spec",
     "ToolCall",
+    "form_of_graph",
+    "read_graph",
     "read_spec",
     "spec_of",
     "tool",
@@ -35,11 +39,14 @@ _HOMES = {
     "Finish": "interlock.run.function",
     "FunctionRun": "interlock.run.function",
     "InterlockError": "interlock.errors",
+    "NodeInput": "interlock.run.function",
     "NotDone": "interlock.connector.tool",
     "Runtime": "interlock.runtime",
     "Scope": "interlock.scope.scope",
     "Spec": "interlock.agent.spec",
     "ToolCall": "interlock.connector.tool",
+    "form_of_graph": "interlock.work_graph.reader",
+    "read_graph": "interlock.work_graph.reader",
     "read_spec": "interlock.agent.reader",
     "spec_of": "interlock.agent.reader",
     "tool": "interlock.connector.tool",

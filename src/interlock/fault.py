@@ -24,6 +24,8 @@ POINTS = (
     "tool.before_call",
     "tool.after_call",
     "run.parked",
+    "work.admitted",
+    "work.child_opened",
     "hand_off.before_send",
     "hand_off.after_send",
     "hand_off.before_acknowledge",

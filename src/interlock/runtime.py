@@ -27,6 +27,7 @@ from interlock.perspective.snapshot import Snapshot, load, named_by_manifest
 from interlock.run.brief import checked_brief, checked_person, encoded_brief
 from interlock.run.human_queue import HumanQueue
 from interlock.run.installation import Installation
+from interlock.run.linking import link, unlink
 from interlock.run.observing import Observed, observe
 from interlock.run.opening import Taker, opened_by_person
 from interlock.run.publishing import Publication, publish
@@ -227,6 +228,14 @@ class Runtime:
                 worker.take(Run.of_opening(opening.run, opening.body, item.head, opening.fence, now))
         return found
 
+    async def link(self, agent: Address, one: str, other: str, evidence: str, by: str) -> None:
+        """Say that two actors of an agent's perspective are one person; see `interlock.run.linking.link`."""
+        await link(self.installation, agent, one, other, evidence, by)
+
+    async def unlink(self, agent: Address, one: str, other: str, evidence: str, by: str) -> None:
+        """Say that they are not after all; see `interlock.run.linking.unlink`."""
+        await unlink(self.installation, agent, one, other, evidence, by)
+
     async def _note_not_started(self, agent: Address, person: str, state: str) -> None:
         body = {"agent": agent, "state": state, "opened_by": {"kind": "person", "name": person}}
         await self._ledger.append((Write(agent, None, (Draft("agent.not_started", body),)),))
@@ -279,11 +288,12 @@ class Runtime:
         return str(found[0][1])
 
     async def _latest_run(self, agent: Address) -> str:
+        """A part of a run's work is not what is meant: it is found by its id."""
         before = "run_~"
         while rows := await self._ledger.query("runs_before", before, PAGE):
-            for run, address, *_ in rows:
+            for run, address, *_, cause, _ in rows:
                 before = run
-                if address == agent:
+                if address == agent and not (cause or "").startswith("work:"):
                     return str(run)
         raise InterlockError("run.none_of_agent", agent=agent)
 

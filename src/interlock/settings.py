@@ -152,6 +152,8 @@ class Settings:
     reply_ms: how long a run waits for the reply to a request at most; answer_ms: for a person's answer.
     action_wait_ms: how long a run waits for the result of an action that another run is doing.
     retries: how often work that somebody sent is tried again when its run failed.
+    work_at_once: how many parts of a run's work graph are under way at a time; work_nodes: how many a graph may have;
+    work_depth: how often a part of the work may be planned in parts again.
     report_words: how many words a report may have; more goes as an artifact (RS-1).
     listeners_at_once: up to so many listeners are opened in the closing transaction; more all go through the outbox.
     loops_named, loop_edges: the bounds of the search for loops (LP-2).
@@ -180,6 +182,9 @@ class Settings:
     answer_ms: int = 86_400_000
     action_wait_ms: int = 30_000
     retries: int = 1
+    work_at_once: int = 8
+    work_nodes: int = 2000
+    work_depth: int = 2
     report_words: int = 200
     listeners_at_once: int = 16
     loops_named: int = 10

@@ -13,6 +13,7 @@ from interlock.agent.reader import read_spec
 from interlock.cli import main
 from interlock.connector.model.script import compiled, read_script
 from interlock.settings_reader import read_settings
+from interlock.work_graph.reader import read_graph
 from tests.docs.page import LINK, ROOT, Fence, anchors, commands, fences, first_not_shown, pages
 from tests.working_folder import working_in
 
@@ -61,6 +62,8 @@ def take_in(fence: Fence, folder: Path) -> None:
         read_spec(fence.text, fence.file)
     elif path.name == "interlock.yaml":
         read_settings(fence.text, fence.file)
+    elif path.parent.name == "work":
+        read_graph(fence.text, fence.file)
     elif path.suffix == ".yaml":
         compiled(read_script(path))
 

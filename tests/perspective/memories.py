@@ -37,12 +37,12 @@ async def forget(ledger: Ledger, perspective: str, *ids: str) -> None:
     assert isinstance(await ledger.append((), rows=await forgotten(ledger, perspective, ids)), Appended)
 
 
-def memory(text: str, id_: str = "memory_1", audience: Iterable[str] | None = ("ana",), **more: Any) -> Memorable:
+def memory(
+    text: str, id_: str = "memory_1", audience: Iterable[str] | None = ("ana",), **more: Any
+) -> Memorable:
     """A memory that Ana could observe, unless another audience is given; None is everybody."""
     known = None if audience is None else frozenset(audience)
-    return Memorable(
-        more.pop("perspective", DESK), id_, known, more.pop("at", NOW - DAY), text, **more
-    )
+    return Memorable(more.pop("perspective", DESK), id_, known, more.pop("at", NOW - DAY), text, **more)
 
 
 async def found(ledger: Ledger, words: str, *room: str, **more: Any) -> list[Recalled]:

@@ -28,7 +28,7 @@ from interlock.agent.spec import FINAL_ANSWER, Emission, Spec
 from interlock.agent.wiring import Graph, heard_places, lets_out, source_places
 from interlock.catalogue import Text
 from interlock.errors import InterlockError
-from interlock.gate.tool import Tool
+from interlock.gate.tool import PLAN_WORK, RECALL, REMEMBER, Tool
 from interlock.scope.barrier import Refusal, barrier
 from interlock.scope.label import UNTRUSTED, Labels, Vocabulary, area_label, join
 from interlock.scope.scope import Address, Scope
@@ -151,7 +151,7 @@ def _mentions(spec: Spec, name: str) -> bool:
 
 def _unknown_tools(spec: Spec, tools: Mapping[str, Tool]) -> Iterator[InterlockError]:
     for name in spec.tools:
-        if name not in tools:
+        if name not in tools and name not in {REMEMBER, RECALL, PLAN_WORK}:
             near = get_close_matches(name, tools, n=1)
             code = "flow.unknown_tool_near" if near else "flow.unknown_tool"
             yield InterlockError(code, value=name, near="".join(near), known=sorted(tools))

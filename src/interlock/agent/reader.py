@@ -28,6 +28,7 @@ SPEC_KEYS = (
     "function",
     "model",
     "tools",
+    "functions",
     "limits",
     "starts_on",
     "emits",
@@ -105,6 +106,7 @@ def _spec(form: Form) -> Spec:
         adds_labels=form.at("adds_labels").unique(_label),
         accepts=_accepted(form.at("starts_on")),
         attends=_attended(form.at("starts_on")),
+        functions=form.at("functions").unique(lambda item: item.matching(FUNCTION, "function")),
     )
     _check_body(form)
     if report:

@@ -44,8 +44,9 @@ class Attendance:
 class Spec:
     """What an agent is. `function` (`module:name`) or `instructions` says which of the two bodies it has.
 
-    `accepts` are the types of messages that start the agent, `sends_to` whom it may message and delegate to, `hands_to`
-    whom it may hand tasks to, `attends` the connectors whose conversations it sees.
+    `functions` are those that a work graph of a model loop may use. `accepts` are the types of messages that start the
+    agent, `sends_to` whom it may message and delegate to, `hands_to` whom it may hand tasks to, `attends` the
+    connectors whose conversations it sees.
 
     Two specs that say the same are equal and have the same digest. Reading one from YAML or from Python
     values is `interlock.agent.reader`.
@@ -66,6 +67,7 @@ class Spec:
     adds_labels: tuple[str, ...] = ()
     accepts: tuple[str, ...] = ()
     attends: tuple[Attendance, ...] = ()
+    functions: tuple[str, ...] = ()
 
     @property
     def address(self) -> Address:
@@ -79,7 +81,10 @@ class Spec:
 
     def as_dict(self) -> dict[str, Any]:
         """Give the spec as plain values: the form that is digested and stored."""
-        attends = [{"connector": item.connector, "way": item.way} for item in self.attends]
+        later = {
+            "attends": [{"connector": item.connector, "way": item.way} for item in self.attends],
+            "functions": list(self.functions),
+        }
         return {
             "name": self.name,
             "scope": str(self.scope),
@@ -106,7 +111,7 @@ class Spec:
             "hands_to": [str(item) for item in self.hands_to],
             "adds_labels": list(self.adds_labels),
             "accepts": list(self.accepts),
-        } | ({"attends": attends} if attends else {})
+        } | {key: value for key, value in later.items() if value}
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> Self:
@@ -138,6 +143,7 @@ class Spec:
             adds_labels=tuple(form["adds_labels"]),
             accepts=tuple(form.get("accepts", ())),
             attends=tuple(Attendance(**item) for item in form.get("attends", ())),
+            functions=tuple(form.get("functions", ())),
         )
 
     @property

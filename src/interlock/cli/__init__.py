@@ -45,6 +45,8 @@ COMMANDS = {
     "channels": "interlock.cli.channels:channels",
     "verify": "interlock.cli.verify:verify",
     "prompt": "interlock.cli.prompt:app",
+    "memory": "interlock.cli.memory:app",
+    "work": "interlock.cli.work:app",
     "demo": "interlock.cli.demo:demo",
 }
 """The commands, in the order in which `interlock --help` shows them; each is loaded when it is called."""

@@ -19,8 +19,11 @@ __all__ = [
     "EFFECTS",
     "FINISH",
     "HAND_OVER",
+    "PLAN_WORK",
     "PLATFORM_NAMES",
     "READ_ARTIFACT",
+    "RECALL",
+    "REMEMBER",
     "REPORT",
     "SAVE_ARTIFACT",
     "SEND",
@@ -37,9 +40,13 @@ FINISH = "finish"
 READ_ARTIFACT = "read_artifact"
 SAVE_ARTIFACT = "save_artifact"
 SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE = "send", "ask", "delegate", "report", "hand_over", "decide"
-CONCLUDE = "conclude"
+CONCLUDE, PLAN_WORK = "conclude", "plan_work"
+REMEMBER, RECALL = "remember", "recall"
 PLATFORM_NAMES = frozenset(
-    {FINISH, READ_ARTIFACT, SAVE_ARTIFACT, SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE, CONCLUDE}
+    {
+        *(FINISH, READ_ARTIFACT, SAVE_ARTIFACT, SEND, ASK, DELEGATE, REPORT, HAND_OVER, DECIDE, CONCLUDE),
+        *(PLAN_WORK, REMEMBER, RECALL),
+    }
 )
 """The names of the platform's own tools, which no other tool may bear."""
 

@@ -26,6 +26,7 @@ CONTENT_KEYS = frozenset(
         "detail",
         "digest",
         "form",
+        "graph",
         "input",
         "key",
         "list",

@@ -18,6 +18,14 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "tool.judged": ("run", "The Gate's verdict on a proposed call, with the rule and the reason."),
     "tool.answered": ("run", "What came of an allowed call: a result with its labels, or an error."),
     "tool.waiting": ("run", "The call waits: for a person's answer, or for the reply to a message."),
+    "work.admitted": ("run", "A revision of the run's work graph was admitted: its digest, nodes and edges."),
+    "work.started": (
+        "run",
+        "An attempt at a node began: what its edges let in, by name and digest; its child run, or its call.",
+    ),
+    "work.ended": ("run", "What came of an attempt: the artifacts with their labels, or why nothing did."),
+    "work.kept": ("run", "A node was done in an earlier revision, and what that made still fits."),
+    "work.skipped": ("run", "A node is not done, and because of which other one."),
     "artifact.saved": ("run", "The run stored something under a handle."),
     "budget.drawn": ("run", "The run drew an allowance from the budget of a scope."),
     "run.closed": (

@@ -58,6 +58,14 @@ def _artifact(run: str, item: Body) -> Row:
     return Row("insert_artifact", (run, item["name"], item["digest"], item["size"], item["media"], labels))
 
 
+def _work_ended(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
+    """What a node made within the run itself is an artifact of the run; a child run's is its own already."""
+    for item in body.get("artifacts", ()):
+        run, _, name = item["ref"].partition("/")
+        if run == stream:
+            yield _artifact(stream, {**item, "name": name})
+
+
 def _version_published(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
     agent, wiring = body["agent"], body["wiring"]
     number = body["number"]
@@ -237,6 +245,7 @@ _RULES: dict[str, Rule] = {
     "run.opened": _run_opened,
     "run.closed": _run_closed,
     "artifact.saved": _artifact_saved,
+    "work.ended": _work_ended,
     "version.published": _version_published,
     "agent.paused": _agent_state("paused"),
     "agent.resumed": _agent_state("active"),

@@ -28,8 +28,8 @@ __all__ = [
     "Posted",
     "SearchIndex",
     "about",
-    "audience_list",
     "added",
+    "audience_list",
     "everybody_list",
     "weight_in",
     "whole_list",
@@ -46,7 +46,12 @@ ANY = b""
 
 CLEARED = tuple(
     Row(query, ())
-    for query in ("clear_recall_words", "clear_recall_entries", "clear_recall_lists", "clear_recall_audiences")
+    for query in (
+        "clear_recall_words",
+        "clear_recall_entries",
+        "clear_recall_lists",
+        "clear_recall_audiences",
+    )
 )
 """The statements after which nothing is indexed."""
 
@@ -70,7 +75,7 @@ class IndexEntry:
     words: Mapping[bytes, float]
 
     @property
-    def list(self) -> str:
+    def own_list(self) -> str:
         """The list of its audience."""
         if self.audience is None:
             return everybody_list(self.perspective)
@@ -79,14 +84,14 @@ class IndexEntry:
     @property
     def lists(self) -> tuple[str, ...]:
         """All lists under which its words are posted."""
-        return _lists(self.perspective, self.list, self.subject)
+        return _lists(self.perspective, self.own_list, self.subject)
 
 
 class ListCount(NamedTuple):
     """How many memories some list has, and how many words all their texts have together."""
 
     list: str
-    count: int
+    memories: int
     length: int
 
 
@@ -182,7 +187,7 @@ def added(entry: IndexEntry) -> tuple[Row, ...]:
     They belong into the append that writes the memory. Within a conversation, memories are added in its order.
     """
     key = (entry.perspective, entry.id)
-    own = entry.list
+    own = entry.own_list
     rows = [Row("post_recall_words", (_tokens(entry.lists, entry.words), *key))]
     rows += [Row("grow_recall_list", (list_, entry.length, *key)) for list_ in entry.lists]
     if entry.audience:
@@ -222,9 +227,7 @@ class SearchIndex:
             return await self.counts([whole_list(perspective)])
         members = json.dumps(sorted(room))
         rarest = (await self._ledger.query("recall_rarest_member", perspective, members))[0][0]
-        found = await self._ledger.query(
-            "recall_lists_of_room", perspective, rarest, perspective, members, len(room), MOST_AUDIENCES
-        )
+        found = await self._ledger.query("recall_lists_of_room", perspective, rarest, members, MOST_AUDIENCES)
         return [*(ListCount(*row) for row in found), *await self.counts([everybody_list(perspective)])]
 
     async def counts(self, lists: Sequence[str]) -> list[ListCount]:
@@ -255,9 +258,7 @@ class SearchIndex:
         given = json.dumps(list(numbers))
         return [Posted(*row) for row in await self._ledger.query("recall_posted", given, perspective)]
 
-    async def between(
-        self, perspective: str, stretches: Iterable[tuple[str, str, int, int]]
-    ) -> list[Posted]:
+    async def between(self, perspective: str, stretches: Iterable[tuple[str, str, int, int]]) -> list[Posted]:
         """Give the memories of stretches of conversations: list, conversation, first and last place."""
         given = json.dumps(list(stretches))
         return [Posted(*row) for row in await self._ledger.query("recall_between", given, perspective)]

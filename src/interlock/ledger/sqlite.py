@@ -55,6 +55,7 @@ _CONSTRAINTS: dict[str, Outcome] = {
     "UNIQUE constraint failed: conversation.perspective, conversation.connector, conversation.thread": Refused(
         "conversation_known"
     ),
+    "UNIQUE constraint failed: memory.perspective, memory.id, memory.revision": Refused("memory_changed"),
     "UNIQUE constraint failed: message_event.perspective, message_event.conversation, message_event.external": Refused(
         "observed_already"
     ),

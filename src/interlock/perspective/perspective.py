@@ -97,12 +97,16 @@ class Perspective:
         found = await self._ledger.within(self.address, "actor_by_id", actor)
         return str(found[0][1]) if found else None
 
+    async def linked(self, actor: str) -> list[str]:
+        """Give the actors that are linked to an actor itself."""
+        rows = await self._ledger.within(self.address, "linked_to", actor, actor)
+        return [row[0] for row in rows]
+
     async def same(self, actor: str) -> list[str]:
         """Give an actor with all that are linked to it: one person, as this perspective has it."""
         found, left = [actor], [actor]
         while left and len(found) < LINKED:
-            one = left.pop()
-            for (other,) in await self._ledger.within(self.address, "linked_to", one, one):
+            for other in await self.linked(left.pop()):
                 if other not in found:
                     found.append(other)
                     left.append(other)

@@ -47,7 +47,7 @@ MOST_TEXT, MOST_STEMS = 1_000_000, 1_000
 """How many characters of a memory are read, and how many different stems of it are indexed."""
 MOST_ASKED, MOST_WORDS = 10_000, 32
 """How many characters of a question are read, and how many different stems of it are looked for."""
-FAR = 1_000
+FAR = 500
 """How many memories are read that hold a word, the newest first."""
 CANDIDATES = 64
 """How many memories are looked at closely."""
@@ -177,7 +177,7 @@ class _Search:
         return [count.list for count in self.eligible]
 
     def _count(self) -> int:
-        return sum(count.count for count in self.eligible)
+        return sum(count.memories for count in self.eligible)
 
     def _may_be_told(self, posted: Posted) -> bool:
         return self.lists is None or posted.list in self.lists
@@ -189,7 +189,10 @@ class _Search:
         common = [word for word, numbers in holding.items() if len(numbers) >= FAR]
         often = {word: float(len(numbers)) for word, numbers in holding.items() if numbers}
         if common:
-            first, last = await self.index.oldest(self._names(), 1), await self.index.newest(self._names(), ANY, 1)
+            first, last = (
+                await self.index.oldest(self._names(), 1),
+                await self.index.newest(self._names(), ANY, 1),
+            )
             ends = {*first, *last, *(holding[word][-1] for word in common)}
             at = {place.number: place.at for place in await self.index.places(self.perspective, ends)}
             begin, end = (at[numbers[0]] for numbers in (first, last))
@@ -288,4 +291,5 @@ class _Ranking:
         return lent
 
     def _recency(self, at: int) -> float:
-        return 1 + RECENCY * 0.5 ** (max(0, self.now - at) / HALF_LIFE)
+        halvings: float = max(0, self.now - at) / HALF_LIFE
+        return 1 + RECENCY * math.pow(0.5, halvings)

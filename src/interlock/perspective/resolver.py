@@ -10,7 +10,7 @@ from interlock.agent.spec import FINAL_ANSWER, Spec
 from interlock.catalogue import say
 from interlock.connector.model.model import Message, Request, ToolOffer
 from interlock.errors import InterlockError
-from interlock.event.event import EventInput, Exposed
+from interlock.event.event import EventInput, Exposed, shown_size
 from interlock.gate.tool import Tool
 from interlock.ledger.content_store import ContentStore
 from interlock.perspective.answer import load_answer
@@ -52,7 +52,7 @@ def instructions_of(spec: Spec, kind: str, words: int, language: str) -> str:
         parts.append(say("prompt.input_names_artifacts", language))
     elif kind == "request":
         parts.append(say("prompt.report_terms", language, words=words))
-    elif kind in {"hand_off", "question", "status", "turn"}:
+    elif kind in {"hand_off", "question", "status", "turn", "work"}:
         parts.append(say(f"prompt.by_{kind}", language))
     exposed = sorted(spec.exposed - {FINAL_ANSWER})
     parts.append(
@@ -96,6 +96,8 @@ class Resolver:
             return await self._given(opening)
         if "turn" in opening:
             return await self._turn(opening["turn"])
+        if "work" in opening:
+            return await self._part(opening)
         if "event" in opening:
             return canonical.encode(EventInput.from_dict(opening["event"]).shown()).decode()
         if "input" not in opening:
@@ -111,6 +113,22 @@ class Resolver:
         form: dict[str, Any] = {"type": given["type"], "from": given["from"], **said}
         if given.get("attachments"):
             form["attachments"] = [Exposed.from_dict(item).shown() for item in given["attachments"]]
+        return await self._with_decisions(form, opening)
+
+    async def _part(self, opening: dict[str, Any]) -> str:
+        """What a part of a run's work is to achieve, and what it takes in: nothing else of that run (WG-2). Where an
+        artifact comes from is said by the node's name alone."""
+        work = opening["work"]
+        node = json.loads(await self._contents.read(work["brief"]))
+        form = {key: node[key] for key in ("objective", "rubric", "output", "publishes") if key in node}
+        keys = ("name", "from", "media", "labels")  # no reference, which would name another run
+        taken_in = [
+            {key: item[key] for key in keys if item[key]} | {"size": shown_size(item["size"])}
+            for item in work["artifacts"]
+        ]
+        return await self._with_decisions({"type": node["kind"], **form, "artifacts": taken_in}, opening)
+
+    async def _with_decisions(self, form: dict[str, Any], opening: dict[str, Any]) -> str:
         parts = [canonical.encode(form).decode()]
         for item in opening.get("decisions", ()):
             header = say("prompt.decided", self._language, revision=item["revision"])
@@ -120,12 +138,9 @@ class Resolver:
     async def _turn(self, turn: dict[str, Any]) -> str:
         """What was said in the conversation, as this agent observed it: what is new, and before it what was said
         earlier."""
-        names = {
-            actor: await self._name(actor) for actor in await self._view.participants(turn["conversation"])
-        }
         form = {
             "type": "turn",
-            "present": [{"actor": actor, "name": name} for actor, name in names.items()],
+            "present": [{"actor": actor, "name": await self._name(actor)} for actor in turn["present"]],
             "earlier": [await self._said(event) for event in turn["history"]],
             "messages": [await self._said(event) for event in turn["events"]],
         }

@@ -59,7 +59,24 @@ VOWELS = frozenset("aeiouy")
 ENDINGS = (
     *("ational", "amentos", "imentos", "fulness", "amento", "imento", "mente", "ation", "acoes", "icoes"),
     *("ando", "endo", "indo", "aram", "eram", "iram", "ados", "adas", "idos", "idas", "ment", "ness", "able"),
-    *("acao", "icao", "ity", "ful", "ion", "ado", "ada", "ido", "ida", "ava", "ly", "ou", "eu", "iu", "ar", "ir"),
+    *(
+        "acao",
+        "icao",
+        "ity",
+        "ful",
+        "ion",
+        "ado",
+        "ada",
+        "ido",
+        "ida",
+        "ava",
+        "ly",
+        "ou",
+        "eu",
+        "iu",
+        "ar",
+        "ir",
+    ),
     *("o", "a"),
 )
 

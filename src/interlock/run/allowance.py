@@ -12,10 +12,10 @@ from interlock.gate.budget import AMOUNTS, Budget, Usage
 from interlock.ledger.ledger import Refused, Row
 from interlock.ledger.step import Draft
 from interlock.run.installation import Installation
-from interlock.run.opening import charge, draw
 from interlock.run.platform_tools import FINISH
 from interlock.run.recorder import Recorder
 from interlock.run.run import Run
+from interlock.run.shared_budget import charge, draw
 from interlock.scope.scope import Scope
 
 __all__ = ["draw_for", "draw_for_call", "settled_allowances"]

@@ -60,10 +60,11 @@ class Asking:
         self._snapshots = SnapshotKeeper(installation.contents, run.company)
         settings = installation.settings
         head = installation.prompt_head(spec, run.version, run.opening["opened_by"]["kind"])
+        agent = f"{run.agent}#{run.part['place']['node']}" if run.part else run.agent
         self._resolver = Resolver(
             Perspective(installation.ledger, run.agent),
             installation.contents,
-            run.agent,
+            agent,
             *head,
             settings.sizes.shown,
             settings.language,
@@ -149,7 +150,7 @@ class Asking:
 
     async def _reserve(self, estimate: Usage) -> None:
         """See that run and scopes can pay for the largest estimate of a call, before it is made."""
-        amount = self.run.budget.exceeded_by(self.run.usage + estimate)
+        amount = self.run.budget.exceeded_by(self.run.committed + estimate)
         if amount is not None:
             raise _ExhaustedError(Text("budget.run_used_up", amount=amount))
         await self._draw(estimate)
@@ -173,6 +174,7 @@ class Asking:
             "provider": provider,
             "model": model,
             "artifacts": sorted({*run.given, *run.artifacts}),
+            **({"work": run.part["place"]} if run.part else {}),
         }
 
     async def _failed(self, number: int, failure: ModelFailure, attempts: int) -> End | None:

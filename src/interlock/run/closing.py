@@ -18,8 +18,9 @@ from interlock.gate.budget import Budget, Usage
 from interlock.ledger.ledger import ContentRow, Row
 from interlock.run.allowance import settled_allowances
 from interlock.run.installation import Installation
-from interlock.run.opening import Opening, Taker, give_back, opened_by_event
+from interlock.run.opening import Opening, Taker, opened_by_event
 from interlock.run.run import Run
+from interlock.run.shared_budget import give_back
 from interlock.scope.scope import Address, Scope
 
 __all__ = ["Emitted", "budget_left", "closing_rows", "open_listener", "publish_events", "returned_budget"]
@@ -182,7 +183,7 @@ async def _open_at_once(
     outcomes: Sequence[tuple[EventInput, tuple[Delivery, ...]]],
     taker: Taker,
 ) -> None:
-    unused = run.budget.left(run.usage)
+    unused = run.budget.left(run.committed)
     left = await budget_left(installation, run.root_task)
     left = Budget(**{name: amount + unused.as_dict().get(name, 0) for name, amount in left.as_dict().items()})
     waiting = sum(delivery.outcome == "open" for _, found in outcomes for delivery in found)
@@ -239,4 +240,6 @@ def closing_rows(run: Run, owed: str | None) -> list[Row]:
 def returned_budget(run: Run) -> list[Row]:
     """Settle with the root task and the scopes: what the run drew and did not use goes back, and a scope is
     charged what was used beyond what was drawn from it."""
-    return [give_back(run.root_task, run.budget, run.usage), *settled_allowances(run)]
+    if run.part:
+        return [*settled_allowances(run)]  # what it may use is its parent's, which settles when it closes
+    return [give_back(run.root_task, run.budget, run.committed), *settled_allowances(run)]

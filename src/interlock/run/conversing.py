@@ -6,12 +6,13 @@ from interlock.catalogue import Text
 from interlock.clock import new_id
 from interlock.ledger.ledger import Row, Write
 from interlock.ledger.step import Draft
-from interlock.perspective.perspective import Perspective
+from interlock.perspective.perspective import MessageEvent, Perspective
 from interlock.run.finish import Finished
 from interlock.run.following import Following
 from interlock.run.installation import Installation
 from interlock.run.observing import room_label
 from interlock.run.opening import Taker
+from interlock.run.remembering import event_rows
 from interlock.run.run import Run
 from interlock.run.turn import next_turn
 from interlock.scope.barrier import barrier
@@ -95,6 +96,10 @@ async def _said(
         thread = conversation.thread if conversation is not None else ""
         row = (name, run.agent, turn["conversation"], connector, answer["digest"], thread)
         found.rows.append(Row("insert_outgoing", (*row, await _answered(installation, run), now)))
+    at = installation.clock.now()
+    event = MessageEvent(0, name, run.agent, "own", answer["digest"], join(run.labels, (label,)), at, run.id)
+    text = (await installation.contents.read(event.content)).decode()
+    found.rows += event_rows(run.agent, event, members, text, "", turn["conversation"])
     body = {
         "perspective": run.agent,
         "event": name,
@@ -102,8 +107,8 @@ async def _said(
         "way": "own",
         "external": installation.contents.digest(run.company, name.encode()),
         "content": answer["digest"],
-        "labels": listed(join(run.labels, (label,))),
-        "at": installation.clock.now(),
+        "labels": listed(event.labels),
+        "at": at,
         "run": run.id,
     }
     return Draft("message.observed", body)

@@ -30,12 +30,24 @@ from interlock.run.foreign import Raised, UnansweredError, code_of, foreign, wit
 from interlock.run.installation import Installation
 from interlock.run.judgement import Judgement
 from interlock.run.outcome import Outcomes
-from interlock.run.platform_tools import ASK, CONCLUDE, READ_ARTIFACT, SAVE_ARTIFACT, TALKING
+from interlock.run.planning import Planning
+from interlock.run.platform_tools import (
+    ASK,
+    CONCLUDE,
+    PLAN_WORK,
+    READ_ARTIFACT,
+    RECALL,
+    REMEMBER,
+    SAVE_ARTIFACT,
+    TALKING,
+)
 from interlock.run.recorder import Recorder
+from interlock.run.remembering import Remembering
 from interlock.run.run import CallState, Run
 from interlock.run.secret import redacted, resolve_secrets
 from interlock.run.signal import Signals
 from interlock.run.talking import Talking
+from interlock.run.working import Working
 from interlock.scope.label import NO_LABELS
 
 __all__ = ["Door"]
@@ -58,7 +70,10 @@ class Door:
         self._acting = Acting(installation, recorder, self.outcomes)
         self._talking = Talking(installation, recorder, spec, self.judgement, self.outcomes)
         self._signals = Signals(installation, recorder)
+        self._remembering = Remembering(installation, recorder, self.outcomes)
         self._concluding = Concluding(installation, recorder, self.outcomes, asking)
+        self._planning = Planning(installation, recorder, spec, self.outcomes)
+        self.working = Working(installation, recorder, spec, self)
         self._allowed: dict[str, tuple[Allow, Proposal]] = {}
 
     def repeatable(self, name: str) -> bool:
@@ -256,6 +271,10 @@ class Door:
                 await self._read_artifact(call, proposal.arguments)
             elif call.tool == SAVE_ARTIFACT:
                 await self._save_artifact(call, proposal.arguments)
+            elif call.tool in {REMEMBER, RECALL}:
+                await self._remembering.act(call, proposal.arguments)
+            elif call.tool == PLAN_WORK:
+                await self._planning.act(call, proposal.arguments)
             elif call.tool == CONCLUDE:
                 await self._concluding.act(call, proposal.arguments)
             else:
@@ -280,7 +299,12 @@ class Door:
             start, end = shown_slice(text, start, self._installation.settings.sizes.shown)
         kept = await self._installation.contents.keep_any(self.run.company, data)
         cut = {"start": start, "end": end, "total": len(text)}
-        self.outcomes.answer(call, kept, frozenset(item["labels"]), cut)
+        foreign: dict[str, Any] = {} if name in self.run.artifacts else {"foreign": self._foreign(item)}
+        self.outcomes.answer(call, kept, frozenset(item["labels"]), cut, **foreign)
+
+    def _foreign(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """What somebody else made and this agent has read is from now on a row of its perspective, too (PX-3)."""
+        return {"perspective": self.run.agent, "ref": item["ref"]}
 
     def _readable(self) -> list[str]:
         given = [name for name, item in self.run.given.items() if not item.get("absent")]

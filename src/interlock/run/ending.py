@@ -97,7 +97,7 @@ class Ending:
         return ""
 
     async def _emitted(self, status: str, finished: Finished, at_once: int) -> Emitted:
-        if status != "finished" or not self._spec.emits:
+        if status != "finished" or not self._spec.emits or self.run.part:
             return Emitted()
         artifacts = {**self.run.artifacts, **finished.artifacts}
         return await publish_events(
@@ -113,6 +113,8 @@ class Ending:
         detail: str,
     ) -> dict[str, Any]:
         body: dict[str, Any] = {"status": status, "usage": self.run.usage.as_dict()}
+        if lent := self.run.lent.as_dict():
+            body["lent"] = lent
         if reason is not None:
             body["reason"] = reason
         if detail:

@@ -18,6 +18,7 @@ from interlock.run.closing import Emitted, budget_left
 from interlock.run.finish import Finished
 from interlock.run.installation import Installation
 from interlock.run.opening import Given, Opening, Taker, opened_by_message
+from interlock.run.part import cancelling
 from interlock.run.post import posted, queued
 from interlock.run.run import Run
 from interlock.scope.barrier import barrier
@@ -57,6 +58,12 @@ async def followed(
     await _withdraw(installation, run, found)
     await _doubt(installation, run, found)
     await _cancel_what_it_waits_for(installation, run, found)
+    found.rows += [row for work in run.works for child in work.children for row in cancelling(run, child)]
+    if run.part:
+        parent = run.part["place"]["root_run"]
+        told = Row("signal_run", (f"{run.id}-ended", "work", "", parent))
+        found.rows += [told, Row("wake_run", (parent,)), Row("end_timer", (run.id,))]
+        return found
     if not owns:
         return found
     found.guards.append(Row("owner_is", (run.task, run.epoch), "not_owner"))

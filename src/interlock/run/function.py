@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-__all__ = ["Finish", "FunctionRun"]
+__all__ = ["Finish", "FunctionRun", "NodeInput"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +54,19 @@ class FunctionRun(Protocol):
     def chance(self) -> float:
         """Give a number in [0, 1) that a replay gives again."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInput:
+    """What a function that does a node of a work graph is given; what it gives back is what the node publishes.
+
+    node: the node's name; attempt: the number of this try, from 1. inputs: what its edges let in, by name: JSON as its
+    value, text as text, anything else as bytes. A node that names what it publishes gives a mapping with these names;
+    any other one gives a JSON value.
+    """
+
+    node: str
+    attempt: int
+    objective: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from interlock.run.door import Door
 from interlock.run.foreign import WAITING, Ended, Raised, code_of, foreign, within
 from interlock.run.function import Finish
 from interlock.run.installation import Installation
-from interlock.run.move import End, Judge, Receive, Wait, ending, move_of_call
+from interlock.run.move import End, Judge, Receive, Wait, Working, ending, move_of_call
 from interlock.run.platform_tools import READ_ARTIFACT, SAVE_ARTIFACT
 from interlock.run.recorder import Recorder
 from interlock.run.run import CallState
@@ -83,7 +83,7 @@ class FunctionBody:
     async def _finish_given(self, function: Callable[[Any], Awaitable[Any]]) -> Any:
         """Await the function, as long as the run has time. Once the run is at its end, nothing that the function
         makes of that counts."""
-        left = self._run.budget.left(self._run.usage).wall_ms
+        left = self._run.budget.left(self._run.committed).wall_ms
         try:
             return await within(foreign(function(self)), None if left is None else left / 1000)
         except TimeoutError:
@@ -103,7 +103,7 @@ class FunctionBody:
         return self._ended
 
     def _finish_of(self, finish: Any) -> dict[str, Any]:
-        recorded = len(self._run.calls)
+        recorded = sum(not call.node for call in self._run.calls.values())
         if recorded > self._place:
             raise Ended("failed", Text("function.ended_early", place=self._place, recorded=recorded))
         if not isinstance(finish, Finish) or not isinstance(finish.summary, str):
@@ -251,7 +251,9 @@ class FunctionBody:
             verdict = await self._door.judge(state, state.tool, arguments)
             if not isinstance(verdict, Allow):
                 return
-        if isinstance(move, Receive):
+        if isinstance(move, Working):
+            await self._door.working.go_on(state)
+        elif isinstance(move, Receive):
             await self._door.receive(state)
         else:
             await self._door.act(state, state.tool, arguments)

@@ -74,6 +74,8 @@ class Installation:
     def prompt_head(self, spec: Spec, version: int, kind: str) -> tuple[str, tuple[ToolOffer, ...]]:
         """Give what every prompt of a version begins with, made once: its instructions and its tools.
         `kind` is what opened the run."""
+        if kind == "work":  # what a part of the work is told differs from part to part
+            return self.head_of(spec, kind)
         key = (spec.address, version, kind)
         head = self._heads.get(key)
         if head is None:

@@ -11,7 +11,7 @@ from interlock.gate.proposal import Contract, Proposal, RunFacts
 from interlock.gate.tool import Tool, leaves_of
 from interlock.perspective.answer import load_answer
 from interlock.run.installation import Installation
-from interlock.run.platform_tools import FINISH, READ_ARTIFACT, bound_for, declared_for
+from interlock.run.platform_tools import FINISH, PLAN_WORK, READ_ARTIFACT, bound_for, declared_for
 from interlock.run.run import CallState, Run
 from interlock.scope.label import UNTRUSTED, Labels
 from interlock.scope.scope import Address, Scope
@@ -69,6 +69,8 @@ class Judgement:
         """What is published or saved through a call may be as long as an answer of a model or an artifact may be;
         that each artifact keeps to its own limit is seen when it is taken in."""
         sizes = self._installation.settings.sizes
+        if tool is not None and tool.name == PLAN_WORK:
+            return sizes.answer
         holds_content = tool is not None and tool.platform and tool.name != READ_ARTIFACT
         return max(sizes.answer, sizes.artifact + sizes.arguments) if holds_content else sizes.arguments
 
@@ -97,7 +99,7 @@ class Judgement:
             contract=self._contract,
             released=self.released,
             budget=run.budget,
-            used=run.usage,
+            used=run.committed,
             vocabulary=settings.vocabulary,
             policies=settings.policies,
             origins=await self.origins() if traced else NO_ORIGINS,

@@ -17,6 +17,7 @@ __all__ = [
     "Receive",
     "Rest",
     "Wait",
+    "Working",
     "ending",
     "move_of_call",
     "next_move",
@@ -64,6 +65,13 @@ class Receive:
 
 
 @dataclass(frozen=True, slots=True)
+class Working:
+    """Go on with the work graph that a call waits for."""
+
+    call: CallState
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """All that is left waits for others: the run is put aside until somebody has something to say to it."""
 
@@ -76,7 +84,7 @@ class End:
     reason: dict[str, Any]
 
 
-Move = Rest | Ask | Judge | Act | Finishing | Receive | Wait | End
+Move = Rest | Ask | Judge | Act | Finishing | Receive | Working | Wait | End
 
 LAST = {HAND_OVER: 1, FINISH: 2}
 """What is taken after the other calls of its answer, so that none of their results is lost (F22)."""
@@ -90,9 +98,9 @@ def next_move(run: Run, corrections: int) -> Move:
     """
     if (end := ending(run, corrections)) is not None:
         return end
-    if not run.waiting:
+    if not (calls := run.open_calls):
         return Ask(run.answers + 1)
-    calls = sorted(run.waiting, key=lambda call: LAST.get(call.tool, 0))
+    calls = sorted(calls, key=lambda call: LAST.get(call.tool, 0))
     ordinary = [call for call in calls if call.tool not in LAST]
     moves = (move_of_call(run, call) for call in (ordinary or calls[:1]))
     return next((move for move in moves if not isinstance(move, Wait)), Wait())
@@ -114,8 +122,10 @@ def ending(run: Run, corrections: int) -> Rest | End | None:
     return None
 
 
-def move_of_call(run: Run, call: CallState) -> Judge | Act | Finishing | Receive | Wait:
+def move_of_call(run: Run, call: CallState) -> Judge | Act | Finishing | Receive | Working | Wait:
     """Give the next move for one call that has no result yet."""
+    if call.work:
+        return Wait() if call.resting else Working(call)
     if call.message is not None:
         return Receive(call) if call.message in run.replies else Wait()
     if call.question is not None and call.question not in run.answered:

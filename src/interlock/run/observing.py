@@ -20,6 +20,7 @@ from interlock.perspective.perspective import Conversation, MessageEvent, Perspe
 from interlock.run.installation import Installation
 from interlock.run.opening import Opening, Taker
 from interlock.run.recognising import Said, external_digest, going_on_from, said_by_agent
+from interlock.run.remembering import event_rows
 from interlock.run.turn import BATCH, open_turn, turn_draft, turn_of
 from interlock.scope.audience import audience_label
 from interlock.scope.barrier import barrier
@@ -59,7 +60,7 @@ class _Adding:
     met: list[Draft] = field(default_factory=list)
     talk: list[Draft] = field(default_factory=list)
     contents: list[ContentRow] = field(default_factory=list)
-    present: list[str] = field(default_factory=list)
+    rows: tuple[Row, ...] = ()
     identities: dict[str, frozenset[str]] = field(default_factory=dict)
 
 
@@ -274,6 +275,8 @@ class Observing:
         if left := sorted(before - present):
             body["left"] = left
         adding.talk.append(Draft("message.observed", body))
+        name = observation.sender.name or observation.sender.external
+        adding.rows = event_rows(self._spec.address, event, members, observation.text, name, conversation.id)
         return event
 
     async def _actor(self, person: Person, adding: _Adding) -> str:
@@ -306,10 +309,10 @@ class Observing:
         self, conversation: Conversation, event: MessageEvent, adding: _Adding, taker: Taker
     ) -> Opening:
         after = await self._view.events_after(conversation.id, conversation.turned, BATCH)
-        room = [
-            adding.identities.get(actor) or await self._view.identities(actor)
+        room = {
+            actor: adding.identities.get(actor) or await self._view.identities(actor)
             for actor in await self._present(conversation, adding)
-        ]
+        }
         fresh = [draft.body["audience"] for draft in adding.met if draft.kind == "audience.named"]
         turn = await turn_of(self._installation, self._view, conversation, [*after, event], (), room, fresh)
         return open_turn(self._installation, self._spec, self._version, turn, taker)
@@ -346,7 +349,9 @@ class Observing:
         guards = list(opening.guards) if opening else []
         if busy is not None:
             guards.append(Row("run_is_open", (busy,), "run_closed"))
-        outcome = await self._installation.ledger.append(writes, guards=guards, contents=adding.contents)
+        outcome = await self._installation.ledger.append(
+            writes, guards=guards, rows=adding.rows, contents=adding.contents
+        )
         if isinstance(outcome, Appended | Conflict | Refused):
             return outcome
         raise InterlockError("connector.busy", connector=self._connector, agent=self._spec.address)

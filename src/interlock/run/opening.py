@@ -1,6 +1,6 @@
 """An opening: the first step of a run, with its task, its place on the chain and its budget (RN-7, RN-8)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from interlock.gate.budget import Budget, Usage
 from interlock.ledger.ledger import Row, Write
 from interlock.ledger.step import FORMAT, Draft, Head
 from interlock.message.task import Task
+from interlock.run.shared_budget import draw
 from interlock.scope.label import Labels, area_label, join, listed
 from interlock.scope.scope import Address, Scope
 
@@ -20,10 +21,8 @@ __all__ = [
     "Opening",
     "Taker",
     "Turn",
-    "charge",
-    "draw",
-    "give_back",
     "labels_at_opening",
+    "opened_as_part",
     "opened_by_event",
     "opened_by_message",
     "opened_by_person",
@@ -152,22 +151,6 @@ def labels_at_opening(spec: Spec, carried: Labels) -> Labels:
     return join(carried, spec.adds_labels, own)
 
 
-def draw(subject: str, usage: Usage) -> Row:
-    """Take amounts from a shared budget; the database refuses to go below nought."""
-    return Row("draw_budget", (usage.tool_calls, usage.tokens, usage.money, usage.wall_ms, subject))
-
-
-def charge(subject: str, usage: Usage) -> Row:
-    """Take what was used already from a shared budget, as far as that much is left."""
-    return Row("charge_budget", (usage.tool_calls, usage.tokens, usage.money, usage.wall_ms, subject))
-
-
-def give_back(subject: str, budget: Budget, used: Usage) -> Row:
-    """Give back what a run drew at its opening and did not use."""
-    left = budget.left(used)
-    return draw(subject, Usage() - Usage(**left.as_dict()))
-
-
 def opened_by_person(
     run: str, task: str, spec: Spec, version: int, brief: Brief, limits: Budget, pool: Budget, taker: Taker
 ) -> Opening:
@@ -245,8 +228,9 @@ class Turn:
     """A batch of what was said in a conversation, which engages the agent (PX-5).
 
     conversation, connector: where. events: the ids of the message events that engage it, with the places of the first
-    and the last; history: the ids of those before that the agent is shown. actor: who said the last. labels: those of
-    all of them. place: where on its chain the run stands, when another agent's message engages it.
+    and the last; history: the ids of those before that the agent is shown. present: the actors who are there.
+    actor: who said the last. labels: those of all of them. place: where on its chain the run stands, when another
+    agent's message engages it.
     """
 
     conversation: str
@@ -255,6 +239,7 @@ class Turn:
     last: int
     events: tuple[str, ...]
     history: tuple[str, ...]
+    present: tuple[str, ...]
     actor: str
     labels: Labels
     place: Place | None = None
@@ -268,6 +253,7 @@ class Turn:
             "last": self.last,
             "events": list(self.events),
             "history": list(self.history),
+            "present": list(self.present),
         }
 
 
@@ -340,6 +326,40 @@ def opened_by_message(
     return _opening(run, body, budget, taker, (taken,), by)
 
 
+def opened_as_part(
+    run: str,
+    source: Mapping[str, Any],
+    spec: Spec,
+    version: int,
+    cause: str,
+    work: Mapping[str, Any],
+    labels: Labels,
+    budget: Budget,
+    decisions: Sequence[Mapping[str, Any]],
+    taker: Taker,
+) -> Opening:
+    """Give the opening of a run that is a part of another one's work: the same agent, task and place, and what a person
+    released for that run (WG-1, WG-5). `source` is the opening step of that run, from whose own budget this one's is
+    cut."""
+    body: dict[str, Any] = {
+        "format": FORMAT,
+        "agent": spec.address,
+        "version": version,
+        "scope": spec.scope,
+        "opened_by": {"kind": "work", "run": work["place"]["root_run"], "cause": cause},
+        "behalf": source.get("behalf"),
+        "labels": listed(labels_at_opening(spec, labels)),
+        "task": source["task"],
+        "chain": source.get("chain"),
+        "budget": budget.as_dict(),
+        "work": dict(work),
+    }
+    body |= {key: source[key] for key in ("contract", "released") if key in source}
+    if decisions:
+        body["decisions"] = [{"content": item["content"], "revision": item["revision"]} for item in decisions]
+    return _opening(run, body, budget, taker, (), None)
+
+
 def _opening(
     run: str,
     body: dict[str, Any],
@@ -354,7 +374,7 @@ def _opening(
         fence = 1
         body["worker"] = taker.worker
     lease = Row("insert_lease", (run, taker.worker, fence, taker.until))
-    unread = () if body["opened_by"]["kind"] == "person" else (_unread(run, body),)
+    unread = () if body["opened_by"]["kind"] in {"person", "work"} else (_unread(run, body),)
     write = Write(run, Head(), (Draft("run.opened", body),), fence)
     form = body["task"]
     task = Task(form["id"], form["root"], form.get("parent"), run, body["agent"], 1)

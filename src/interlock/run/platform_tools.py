@@ -17,7 +17,10 @@ from interlock.gate.tool import (
     DELEGATE,
     FINISH,
     HAND_OVER,
+    PLAN_WORK,
     READ_ARTIFACT,
+    RECALL,
+    REMEMBER,
     REPORT,
     SAVE_ARTIFACT,
     SEND,
@@ -26,6 +29,7 @@ from interlock.gate.tool import (
 from interlock.message.envelope import LINE, TEXT, body_schema
 from interlock.scope.label import NO_LABELS
 from interlock.scope.scope import Address, Scope
+from interlock.work_graph.node import KINDS
 
 __all__ = [
     "ASK",
@@ -34,8 +38,11 @@ __all__ = [
     "DELEGATE",
     "FINISH",
     "HAND_OVER",
+    "PLAN_WORK",
     "PLATFORM_TOOLS",
     "READ_ARTIFACT",
+    "RECALL",
+    "REMEMBER",
     "REPORT",
     "SAVE_ARTIFACT",
     "SEND",
@@ -220,6 +227,99 @@ PLATFORM_TOOLS: Mapping[str, Tool] = {
             "additionalProperties": False,
         },
     ),
+    REMEMBER: _platform(
+        REMEMBER,
+        "Note something for yourself that will matter later, with whom it is about. Only in conversations whose people "
+        "could all have observed it will you find it again, unless you share it.",
+        {
+            "type": "object",
+            "properties": {
+                "text": {**_TEXT, "minLength": 1, "maxLength": 4000, "description": "What to remember."},
+                "about": {**_TEXT, "maxLength": LINE, "description": "The `actor` whom it is about."},
+                "instead_of": {**_TEXT, "maxLength": LINE, "description": "The memory that this corrects."},
+                "share": {
+                    "type": "boolean",
+                    "description": "Whether everybody may hear of it; not of what you heard in a conversation.",
+                },
+            },
+            "required": ["text"],
+            "additionalProperties": False,
+        },
+    ),
+    RECALL: _platform(
+        RECALL,
+        "Look for what you remember, and for what was said to you, by words.",
+        {
+            "type": "object",
+            "properties": {
+                "words": {**_TEXT, "maxLength": TEXT, "description": "What it would be about."},
+                "about": {**_TEXT, "maxLength": LINE, "description": "Only what is about this `actor`."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 20},
+            },
+            "required": ["words"],
+            "additionalProperties": False,
+        },
+        "read",
+    ),
+    PLAN_WORK: _platform(
+        PLAN_WORK,
+        "Plan your own work as a graph of parts and have it done: parts that need nothing of each other at the same "
+        "time, each in a fresh context that sees its objective and what it takes in alone. You are told what it came "
+        "to, and read what it made with read_artifact. Planned again, what is done and still fits is kept.",
+        {
+            "type": "object",
+            "properties": {
+                "nodes": {
+                    "type": "array",
+                    "description": "The parts.",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "name": {"description": "A name of its own, such as reader_a."},
+                            "kind": {
+                                "description": f"One of {', '.join(KINDS)}: work for you in a fresh context; a call of "
+                                "a tool; a function that is loaded; judging by a rubric; bringing together.",
+                            },
+                            "objective": {
+                                "description": "agent_loop: what it is to achieve, whole in itself."
+                            },
+                            "tools": {
+                                "description": "agent_loop: the names of those of your tools that it may call."
+                            },
+                            "tool": {"description": "tool: the name of the tool."},
+                            "arguments": {
+                                "description": 'tool, function: arguments; {"$artifact": name} stands for the content '
+                                "of what it takes in."
+                            },
+                            "function": {"description": "function: module:name."},
+                            "rubric": {"description": "verify: by what it judges."},
+                            "output": {
+                                "description": "agent_loop: the JSON Schema of what it must publish as output."
+                            },
+                            "publishes": {
+                                "description": "Names of artifacts that it publishes, or name: media type."
+                            },
+                            "needs": {
+                                "description": "What it takes in: names of nodes, or {from, artifact, type}; without "
+                                "from, an artifact of yours."
+                            },
+                            "attempts": {
+                                "description": "How often it is tried in all; 1 if you say nothing."
+                            },
+                            "deadline": {
+                                "description": "How long it may take, as 90s; a join: how long it waits."
+                            },
+                            "budget": {
+                                "description": "The most it may use: {tool_calls, tokens, wall_time}."
+                            },
+                        },
+                    },
+                },
+                "at_once": {"type": "integer", "minimum": 1, "description": "How many at a time."},
+            },
+            "required": ["nodes"],
+        },
+    ),
 }
 
 TALKING = frozenset({SEND, ASK, DELEGATE, REPORT, HAND_OVER})
@@ -259,9 +359,13 @@ def offered_to(spec: Spec, kind: str) -> Iterator[Tool]:
     unused = {
         *(() if spec.sends_to else (SEND, ASK, DELEGATE, CONCLUDE)),
         *(() if spec.hands_to else (HAND_OVER,)),
+        *(() if PLAN_WORK in spec.tools else (PLAN_WORK,)),
         *(() if kind == "request" else (REPORT,)),
+        *(name for name in (REMEMBER, RECALL) if not spec.attends and name not in spec.tools),
         *(() if spec.sends_to or spec.hands_to or kind in {"request", "hand_off"} else (DECIDE,)),
     }
+    if kind == "work":
+        unused |= {DECIDE, CONCLUDE}
     return (tool for name, tool in PLATFORM_TOOLS.items() if name not in unused)
 
 

@@ -171,6 +171,9 @@ def _unfit(installation: Installation, spec: Spec) -> Iterator[InterlockError]:
         if item.connector not in settings.connectors:
             known = sorted(settings.connectors)
             yield InterlockError("publish.unknown_connector", value=item.connector, known=known)
+    for name in spec.functions:
+        if name not in functions:
+            yield InterlockError("function.unknown", value=name, known=sorted(functions))
     try:
         settings.vocabulary.check(spec.adds_labels)
     except InterlockError as error:

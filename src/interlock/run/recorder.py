@@ -7,6 +7,7 @@ process, the closing step before anybody is told. What is purely a record rides 
 import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.ledger.ledger import Appended, Conflict, ContentRow, Fenced, Refused, Row, Write
@@ -25,16 +26,23 @@ class Lost(Exception):  # noqa: N818  it is what happened, not a fault
     """The run is somebody else's now: what this worker still wanted to write is refused (RN-5)."""
 
 
+@dataclass(slots=True)
+class _Noted:
+    """What was taken down and is not written yet."""
+
+    drafts: list[Draft] = field(default_factory=list)
+    beside: list[Write] = field(default_factory=list)
+    contents: list[ContentRow] = field(default_factory=list)
+    held: int = 0
+
+
 class Recorder:
     """Writes the trail of one run under one claim, and moves the run's state by each step it takes down."""
 
     def __init__(self, installation: Installation, run: Run) -> None:
         self.run = run
         self._ledger, self._clock = installation.ledger, installation.clock
-        self._drafts: list[Draft] = []
-        self._beside: list[Write] = []
-        self._contents: list[ContentRow] = []
-        self._held = 0
+        self._noted = _Noted()
         self._pen = asyncio.Lock()
         self._mark = installation.clock.now()
 
@@ -51,11 +59,11 @@ class Recorder:
     def note(self, kind: str, body: dict[str, Any], contents: Iterable[ContentRow] = ()) -> None:
         """Take a step down. It counts from now on, and is on disk after the next `flush`."""
         at = self._clock.now()
-        self._drafts.append(Draft(kind, body, at))
+        self._noted.drafts.append(Draft(kind, body, at))
         for row in contents:
-            self._contents.append(row)
+            self._noted.contents.append(row)
             lies_elsewhere = row.size and not row.body
-            self._held += HELD + 1 if lies_elsewhere else row.size
+            self._noted.held += HELD + 1 if lies_elsewhere else row.size
         self.run.take(kind, body, self.run.fence, at)
 
     def note_beside(
@@ -63,8 +71,8 @@ class Recorder:
     ) -> None:
         """Take down a step for a stream that others write, too, such as the exchange; it goes with the next
         `flush`."""
-        self._beside.append(Write(stream, None, (Draft(kind, body, self._clock.now()),)))
-        self._contents.extend(contents)
+        self._noted.beside.append(Write(stream, None, (Draft(kind, body, self._clock.now()),)))
+        self._noted.contents.extend(contents)
 
     async def flush(
         self,
@@ -82,7 +90,7 @@ class Recorder:
         Raises Lost when the lease is another's. `Refused` writes nothing, and what was taken down stays. A
         cancellation is delivered when the writing is over: what was written must be known to be written.
         """
-        if not (self._drafts or self._beside or then or writes or rows):
+        if not (self._noted.drafts or self._noted.beside or then or writes or rows):
             return Appended((), 0)
         writing = asyncio.ensure_future(self._write(then, writes, guards, rows, contents, durable))
         try:
@@ -117,41 +125,57 @@ class Recorder:
         durable: bool,
     ) -> Appended | Refused:
         run = self.run
-        drafts = (*self._drafts, *then)
-        own = (Write(run.id, run.head, drafts, run.fence),) if drafts else ()
-        if not (own or self._beside or writes or rows):
+        if not (self._noted.drafts or then or self._noted.beside or writes or rows):
             return Appended((), 0)
-        outcome = await self._ledger.append(
-            (*own, *writes, *self._beside),
-            guards=guards,
-            rows=rows,
-            contents=(*self._contents, *contents),
-            durable=durable,
-        )
+        taken = self._take_down()
+        drafts = (*taken.drafts, *then)
+        own = (Write(run.id, run.head, drafts, run.fence),) if drafts else ()
+        try:
+            outcome = await self._ledger.append(
+                (*own, *writes, *taken.beside),
+                guards=guards,
+                rows=rows,
+                contents=(*taken.contents, *contents),
+                durable=durable,
+            )
+        except BaseException:
+            self._put_back(taken)
+            raise
         match outcome:
             case Appended(heads, at):
                 if own:
                     run.head = heads[0]
-                self.forget()
                 for kind, body, when in then:
                     run.take(kind, body, run.fence, at if when is None else when)
                 return outcome
             case Refused():
+                self._put_back(taken)
                 return outcome
             case Conflict() | Fenced():
                 raise Lost(run.id)
 
+    def _take_down(self) -> "_Noted":
+        """Give what is to be written now. What is noted while it is being written goes with the next."""
+        noted, self._noted = self._noted, _Noted()
+        return noted
+
+    def _put_back(self, noted: "_Noted") -> None:
+        later = self._noted
+        self._noted = _Noted(
+            noted.drafts + later.drafts,
+            noted.beside + later.beside,
+            noted.contents + later.contents,
+            noted.held + later.held,
+        )
+
     def forget(self) -> None:
         """Drop what was taken down and not written."""
-        self._drafts.clear()
-        self._beside.clear()
-        self._contents.clear()
-        self._held = 0
+        self._noted = _Noted()
 
     async def settle(self) -> None:
         """Write what was taken down if it holds more content than may wait.
 
         What waits is read back from memory alone, which forgets; large content, or much, is not found there.
         """
-        if self._held > HELD:
+        if self._noted.held > HELD:
             await self.flush()

@@ -12,6 +12,8 @@ from interlock.event.chain import Place
 from interlock.gate.budget import Budget, Usage
 from interlock.ledger.step import MISFITS, Head, Step
 from interlock.perspective.resolver import Entry
+from interlock.run.call import CallState
+from interlock.run.work import Work
 from interlock.scope.label import Labels
 from interlock.scope.scope import Address, Scope
 
@@ -20,29 +22,6 @@ __all__ = ["OPEN", "TRAIL", "CallState", "Run", "fold"]
 OPEN = "open"
 TRAIL = 1_000_000
 """More steps than the trail of a run can have: what bounds them is its budget."""
-
-
-@dataclass(slots=True)
-class CallState:
-    """A call that a body proposed, and how far it has come.
-
-    `answer` is the number of the model's answer it came from and `index` its place there; for a function
-    body `answer` is the place of the call. `fence` is the claim under which it was judged. `question` is what a person
-    was last asked about it, `message` the message whose reply it waits for, with `warnings` about it.
-    """
-
-    id: str
-    tool: str
-    answer: int
-    index: int
-    verdict: str | None = None
-    rule: str | None = None
-    fence: int = 0
-    arguments: str | None = None
-    question: str | None = None
-    message: str | None = None
-    warnings: list[dict[str, Any]] = field(default_factory=list)
-    done: Entry | None = None
 
 
 @dataclass(slots=True)
@@ -84,6 +63,7 @@ class Run:
     held: list[Entry] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
     drawn: dict[str, Usage] = field(default_factory=dict)
+    works: list[Work] = field(default_factory=list)
 
     @classmethod
     def of_opening(cls, name: str, body: Mapping[str, Any], head: Head, fence: int, at: int) -> "Run":
@@ -101,7 +81,12 @@ class Run:
             fence=fence,
             opened_at=at,
         )
-        for item in (*body.get("event", {}).get("artifacts", ()), *run.message.get("attachments", ())):
+        taken_in = run.part.get("artifacts", ())
+        for item in (
+            *body.get("event", {}).get("artifacts", ()),
+            *run.message.get("attachments", ()),
+            *taken_in,
+        ):
             run.given[item["name"]] = item
         return run
 
@@ -120,7 +105,8 @@ class Run:
         """Give how long, in milliseconds, a call may take that may take `longest`, within the run's wall time
         and within what it has drawn from the scopes that limit theirs; at least 1."""
         drawn = (amount.wall_ms or None for amount in self.allowances().values())
-        limits = [limit for limit in (self.budget.wall_ms, *drawn) if limit is not None]
+        own = self.budget.left(self.lent).wall_ms
+        limits = [limit for limit in (own, *drawn) if limit is not None]
         return max(1, min(longest, *(limit - self.usage.wall_ms for limit in limits))) if limits else longest
 
     def allowances(self) -> dict[str, Usage]:
@@ -130,6 +116,27 @@ class Run:
             scope = subject.rpartition(" ")[0]
             totals[scope] = totals.get(scope, Usage()) + amount
         return totals
+
+    @property
+    def open_calls(self) -> list[CallState]:
+        """The calls that its body proposed and that have no result yet; those that its work makes are none of them."""
+        return [call for call in self.waiting if not call.node]
+
+    @property
+    def part(self) -> dict[str, Any]:
+        """The node of a work graph that the run is, as the opening step keeps it; empty for any other run."""
+        part: dict[str, Any] = self.opening.get("work", {})
+        return part
+
+    @property
+    def lent(self) -> Usage:
+        """What of the run's budget its child runs may use, or have used."""
+        return sum((amount for work in self.works for amount in work.lent.values()), Usage())
+
+    @property
+    def committed(self) -> Usage:
+        """What the run has used, with what it lent to its child runs (GT-5)."""
+        return self.usage + self.lent if self.works else self.usage
 
     @property
     def company(self) -> str:
@@ -171,6 +178,8 @@ class Run:
         """Move the state by one step."""
         if kind == "tool.answered":
             self.times[body["call"]] = at
+        if kind.startswith("work."):
+            _worked(self, kind, body, at)
         rule = _RULES.get(kind)
         if rule is not None:
             rule(self, body, fence)
@@ -183,8 +192,32 @@ def _place(run: str, body: Mapping[str, Any]) -> Place | None:
     return None if body["opened_by"]["kind"] == "event" else Place(run)
 
 
+def _worked(run: Run, kind: str, body: dict[str, Any], at: int) -> None:
+    if kind == "work.admitted":
+        run.works.append(Work(body["revision"], body["call"], body["graph"], at))
+        run.calls[body["call"]].work = body["revision"]
+        return
+    run.works[body["revision"] - 1].take(kind, body, at)
+    if kind == "work.ended" and "run" not in body:
+        run.usage += Usage(**body.get("usage", {}))
+    if kind == "work.started" and "call" in body:
+        call = CallState(
+            body["call"], body["tool"], 0, 0, arguments=body["arguments_content"], node=body["node"]
+        )
+        run.calls[call.id] = call
+        run.waiting.append(call)
+        run.labels |= frozenset(body.get("labels", ()))
+
+
+def _look_again(run: Run) -> None:
+    """Something may be to be done about the work graphs that are under way."""
+    for work in run.works:
+        run.calls[work.call].resting = False
+
+
 def _claimed(run: Run, body: dict[str, Any], fence: int) -> None:
     run.fence = fence
+    _look_again(run)
 
 
 def _asked(run: Run, body: dict[str, Any], fence: int) -> None:
@@ -220,6 +253,10 @@ def _judged(run: Run, body: dict[str, Any], fence: int) -> None:
     state.arguments = body.get("arguments_content", state.arguments)
     if state.verdict in {"allow", "ask"}:
         return
+    if state.node:
+        state.reason = body["reason"]
+        _settle(run, state, Entry("told", body["detail"], state.id, state.tool))
+        return
     run.faults += 1
     run.last_fault = {"status": "refused", "text": body["reason"]}
     if state.rule == "budget":
@@ -231,6 +268,13 @@ def _tool_answered(run: Run, body: dict[str, Any], fence: int) -> None:
     state = run.calls[body["call"]]
     run.usage += Usage(**body["usage"])
     run.labels |= frozenset(body.get("labels", ()))
+    if state.work:
+        run.works[state.work - 1].over = True
+    if state.node:
+        state.reason = body.get("error")
+        entry = Entry("told" if "error" in body else "result", body.get("result") or body["detail"], state.id)
+        _settle(run, state, entry)
+        return
     if "error" in body:
         run.faults += 1
         run.last_fault = {"status": "failed", "text": body["error"]}
@@ -256,10 +300,11 @@ def _tool_answered(run: Run, body: dict[str, Any], fence: int) -> None:
 
 def _settle(run: Run, state: CallState, entry: Entry) -> None:
     state.done = entry
-    run.entries.append(entry)
+    if not state.node:
+        run.entries.append(entry)
     if state in run.waiting:
         run.waiting.remove(state)
-    if not run.waiting:
+    if not run.open_calls:
         # A provider takes nothing between the calls of an answer and their results.
         run.entries += run.held
         run.held.clear()
@@ -289,8 +334,11 @@ def _signalled(run: Run, body: dict[str, Any], fence: int) -> None:
             run.cancelled_by = body["by"]
         case "disowned":
             run.disowned = body["reason"]
+        case "work":
+            _look_again(run)
         case "answer":
             run.answered.add(body["id"])
+            _look_again(run)
         case "reply":
             run.replies[body["to"]] = body["id"]
         case "message" | "decision" if "content" in body:
@@ -303,7 +351,7 @@ def _heard(run: Run, body: dict[str, Any]) -> None:
     for item in body.get("given", ()):
         run.given[item["name"]] = item
     entry = Entry("heard", body["content"], text=body["text"])
-    (run.held if run.waiting else run.entries).append(entry)
+    (run.held if run.open_calls else run.entries).append(entry)
 
 
 def _closed(run: Run, body: dict[str, Any], fence: int) -> None:

@@ -33,10 +33,12 @@ from interlock.run.move import (
     Receive,
     Rest,
     Wait,
+    Working,
     ending,
     next_move,
 )
 from interlock.run.opening import Taker
+from interlock.run.part import check_published
 from interlock.run.platform_tools import FINISH
 from interlock.run.recorder import Recorder
 from interlock.run.run import OPEN, CallState, Run
@@ -114,7 +116,7 @@ class Runner:
                 return move
             case Ask(1) if self.run.fresh:
                 return move
-            case Ask() | Act() | Finishing() | Wait():
+            case Ask() | Act() | Finishing() | Working() | Wait():
                 return self._wanted() if await self._signals.take() else move
         return move
 
@@ -131,6 +133,8 @@ class Runner:
                 await self._door.act(call, *await self._door.judgement.proposed(call))
             case Receive(call):
                 await self._door.receive(call)
+            case Working(call):
+                await self._door.working.go_on(call)
             case Finishing(call):
                 await self._finishing(call)
             case End(status, reason):
@@ -220,6 +224,8 @@ class Runner:
         sizes = self._installation.settings.sizes
         try:
             finished = await take_finish(self._installation.contents, self.run, sizes, arguments)
+            said = arguments.get("artifacts", {})
+            await check_published(self._installation, self.run, self._door.judgement, finished, said)
         except InterlockError as error:
             reason = Text("run.finish_refused", code=error.code)
             if call is None and self._spec.function is None:

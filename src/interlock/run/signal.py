@@ -25,11 +25,16 @@ from interlock.scope.label import Labels, listed
 __all__ = ["Signals", "named_apart"]
 
 
-def named_apart(run: Run, sender: str, items: tuple[Exposed, ...]) -> list[dict[str, Any]]:
-    """Give attachments under names that mean nothing else in the run: what collides is qualified by its source
-    (CS-5)."""
+def named_apart(
+    run: Run,
+    sender: str,
+    items: tuple[Exposed, ...],
+    more: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> list[dict[str, Any]]:
+    """Give attachments under names that mean nothing else in the run, nor in `more`: what collides is qualified by its
+    source (CS-5)."""
     found = []
-    taken = {name: item.get("digest") for name, item in {**run.given, **run.artifacts}.items()}
+    taken = {name: item.get("digest") for name, item in {**run.given, **run.artifacts, **more}.items()}
     source = sender.partition("@")[0]
     for item in items:
         name, copy = item.name, 1
@@ -62,7 +67,7 @@ class Signals:
                 await self._write({**body, "by": text}, name)
             case "disowned":
                 await self._write({**body, "reason": json.loads(text)}, name)
-            case "answer":
+            case "answer" | "work":
                 await self._write(body, name)
             case "reply":
                 await self._write({**body, "to": text}, name, message=name)

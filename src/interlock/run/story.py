@@ -50,7 +50,10 @@ def _unknown(body: dict[str, Any], step: Step) -> Told:
 
 def _opened(body: dict[str, Any], step: Step) -> Told:
     opener = body["opened_by"]
-    if opener["kind"] == "event":
+    if opener["kind"] == "work":
+        place = body["work"]["place"]
+        yield 0, Text("trail.opened_as_part", node=place["node"], attempt=place["attempt"], run=opener["run"])
+    elif opener["kind"] == "event":
         yield 0, Text("trail.opened_by_event", event=opener["event"], run=opener["run"])
     elif "given" in body:
         yield 0, Text(f"trail.opened_by_{opener['kind']}", sender=name_of(body["given"]["from"]))
@@ -64,7 +67,8 @@ def _opened(body: dict[str, Any], step: Step) -> Told:
     elif place is not None and place["hop"]:
         yield 1, Text("trail.place", hop=place["hop"], root_run=place["root_run"])
     given = body.get("given", {}).get("attachments", ())
-    for item in (*body.get("event", {}).get("artifacts", ()), *given):
+    taken_in = body.get("work", {}).get("artifacts", ())
+    for item in (*body.get("event", {}).get("artifacts", ()), *given, *taken_in):
         yield 1, _named(item)
     if body.get("contract"):
         yield (
@@ -151,6 +155,33 @@ def _waiting(body: dict[str, Any], step: Step) -> Told:
         yield 0, Text("trail.waits_for_reply", tool=_tool(body))
 
 
+def _work_admitted(body: dict[str, Any], step: Step) -> Told:
+    yield 0, Text("trail.work_admitted", revision=body["revision"], nodes=body["nodes"], edges=body["edges"])
+
+
+def _work_started(body: dict[str, Any], step: Step) -> Told:
+    yield 0, Text("trail.work_started", node=body["node"], attempt=body["attempt"])
+    for item in body.get("edges", ()):
+        yield 1, Text("trail.named", name=item["name"], size=item["size"])
+
+
+def _work_ended(body: dict[str, Any], step: Step) -> Told:
+    outcome = Text(f"work.outcome.{body['outcome']}")
+    yield 0, Text("trail.work_ended", node=body["node"], attempt=body["attempt"], outcome=outcome)
+    if "reason" in body:
+        yield 1, Text("trail.because", reason=body["reason"])
+
+
+def _work_kept(body: dict[str, Any], step: Step) -> Told:
+    yield 0, Text("trail.work_kept", node=body["node"], revision=body["of"])
+
+
+def _work_skipped(body: dict[str, Any], step: Step) -> Told:
+    yield 0, Text("trail.work_skipped", node=body["node"])
+    reason = Text("work.skipped", because=body["because"]) if "because" in body else Text("work.not_needed")
+    yield 1, Text("trail.because", reason=reason)
+
+
 def _saved(body: dict[str, Any], step: Step) -> Told:
     yield 0, Text("trail.saved", name=body["name"], size=body["size"])
 
@@ -209,6 +240,11 @@ _TELLERS = {
     "tool.judged": _judged,
     "tool.answered": _tool_answered,
     "tool.waiting": _waiting,
+    "work.admitted": _work_admitted,
+    "work.started": _work_started,
+    "work.ended": _work_ended,
+    "work.kept": _work_kept,
+    "work.skipped": _work_skipped,
     "artifact.saved": _saved,
     "budget.drawn": _drawn,
     "signal.taken": _signalled,

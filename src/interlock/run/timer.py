@@ -54,6 +54,8 @@ class Timers:
                 await self._reply(name, root, body, end)
             case "question":
                 await self._question(name, root, body, end)
+            case "work":
+                await self._work(name, body, end)
         # What came first left nothing to do; the row goes.
         await self._installation.ledger.append((), rows=(Row("end_timer", (name,)),))
         self._installation.reach("timer.after_fire")
@@ -109,4 +111,11 @@ class Timers:
             (Write(root, None, (draft,)),),
             guards=(end, Row("question_waits", (name,), "already_answered")),
             rows=(Row("signal_run", (name, "answer", "", body["run"])), Row("wake_run", (body["run"],))),
+        )
+
+    async def _work(self, name: str, body: dict[str, Any], end: Row) -> None:
+        """A part of a run's work, or a join of it, has no time left: the run looks what is to be done."""
+        told = Row("signal_run", (f"{name}-due", "work", "", body["run"]))
+        await self._installation.ledger.append(
+            (), guards=(end,), rows=(told, Row("wake_run", (body["run"],)))
         )

@@ -4,7 +4,7 @@ While a turn's run is open, what is said waits for the next turn. What was said 
 is in the conversation now could observe it (ME-2).
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from interlock.agent.spec import Spec
@@ -31,7 +31,7 @@ async def turn_of(
     conversation: Conversation,
     said: list[MessageEvent],
     own: tuple[tuple[str, Labels], ...],
-    room: Room,
+    room: Mapping[str, frozenset[str]],
     fresh: Collection[str] = (),
 ) -> Turn:
     """Give the turn that takes in what was said since the last one, with what was said before as far as everybody who
@@ -41,8 +41,11 @@ async def turn_of(
     batch = [item for item in said if item.way != "own"]
     earlier = await view.events_before(conversation.id, conversation.turned, installation.settings.history)
     shown = [item for item in (*earlier, *said) if item.way == "own" or item not in batch]
-    eligible = [item for item in shown if await _may_see(view, item, room)]
-    heard = [item for item in batch if not item.labels.isdisjoint(fresh) or await _may_see(view, item, room)]
+    people = list(room.values())
+    eligible = [item for item in shown if await _may_see(view, item, people)]
+    heard = [
+        item for item in batch if not item.labels.isdisjoint(fresh) or await _may_see(view, item, people)
+    ]
     labels = join(*(item.labels for item in (*eligible, *heard)), *(labels for _, labels in own))
     return Turn(
         conversation.id,
@@ -51,6 +54,7 @@ async def turn_of(
         said[-1].place,
         tuple(item.id for item in heard),
         (*(item.id for item in eligible), *(name for name, _ in own)),
+        tuple(sorted(room)),
         batch[-1].actor,
         labels,
         _furthest(item.chain for item in batch if item.way == "engage"),
@@ -105,6 +109,13 @@ async def next_turn(
     version, state = await installation.current(agent)
     if not engaging or state != "active":
         return NextTurn([], guard, None)
-    turn = await turn_of(installation, view, found, said, own, await view.room(found.id))
+    turn = await turn_of(
+        installation,
+        view,
+        found,
+        said,
+        own,
+        {one: await view.identities(one) for one in await view.participants(found.id)},
+    )
     opening = open_turn(installation, await installation.spec(agent, version), version, turn, taker)
     return NextTurn([turn_draft(agent, opening, turn.last)], guard, opening)

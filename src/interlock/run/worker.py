@@ -27,6 +27,7 @@ from interlock.run.dispatcher import Dispatcher
 from interlock.run.installation import Installation
 from interlock.run.opening import Taker
 from interlock.run.outbox import Outbox
+from interlock.run.part import spec_of_run
 from interlock.run.recorder import Lost
 from interlock.run.run import OPEN, TRAIL, Run, fold
 from interlock.run.runner import Runner
@@ -329,7 +330,7 @@ class Worker:
 
     async def _run(self, run: Run) -> list[Run]:
         try:
-            spec = await self._installation.spec(run.agent, run.version)
+            spec = await spec_of_run(self._installation, run)
         except InterlockError as error:
             if error.code in UNWRITTEN:
                 raise

@@ -71,8 +71,10 @@ WHERE id = ? ORDER BY revision DESC LIMIT 1;
 SELECT id, revision, subject, run, message, conversation, labels, content, at FROM memory WHERE id = ? ORDER BY revision;
 
 -- name: memories_after
+-- The latest revision of each.
 SELECT id, revision, subject, run, message, conversation, labels, content, at FROM memory
-WHERE id > ? ORDER BY id, revision LIMIT ?;
+WHERE id > ? AND NOT EXISTS (SELECT 1 FROM memory AS later WHERE later.id = memory.id AND later.revision > memory.revision)
+ORDER BY id LIMIT ?;
 
 -- name: foreign_artifacts_of_run
 SELECT call, ref, digest, labels FROM foreign_artifact WHERE run = ? ORDER BY call;

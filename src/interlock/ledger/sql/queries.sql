@@ -374,14 +374,16 @@ DELETE FROM owed WHERE run = ?;
 INSERT INTO signal (run, id, kind, body) VALUES (?, ?, ?, ?);
 
 -- name: signal_open_runs
--- Tell a message to the open runs of its recipient on the same root task.
+-- Tell a message to the open runs of its recipient on the same root task; a node of a work graph hears none.
 INSERT INTO signal (run, id, kind, body)
-SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.agent = ? AND run.status = 'open';
+SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.agent = ? AND run.status = 'open'
+AND (run.cause IS NULL OR run.cause NOT GLOB 'work:*');
 
 -- name: signal_root
 -- Tell something to all open runs of a root task but one.
 INSERT INTO signal (run, id, kind, body)
-SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.status = 'open' AND run.id <> ?;
+SELECT run.id, ?, ?, ? FROM run WHERE run.root_task = ? AND run.status = 'open' AND run.id <> ?
+AND (run.cause IS NULL OR run.cause NOT GLOB 'work:*');
 
 -- name: signal_run
 -- Tell something to a run that is open.
@@ -558,11 +560,11 @@ FROM json_each(?) ORDER BY audiences, value LIMIT 1;
 -- name: recall_lists_of_room
 -- The lists whose audience has everybody of a room, those used last first.
 SELECT l.list, l.count, l.length FROM
-  (SELECT list FROM recall_audience WHERE perspective = ? AND member = ? ORDER BY since DESC LIMIT 4096) AS own
+  (SELECT list FROM recall_audience WHERE perspective = ?1 AND member = ?2 ORDER BY since DESC LIMIT 4096) AS own
 JOIN recall_list AS l ON l.list = own.list
-WHERE (SELECT count(*) FROM json_each(?4) AS of_room JOIN recall_audience AS a
-       ON a.perspective = ?3 AND a.list = own.list AND a.member = of_room.value) = ?5
-ORDER BY l.last DESC LIMIT ?6;
+WHERE NOT EXISTS (SELECT 1 FROM json_each(?3) AS of_room WHERE NOT EXISTS
+  (SELECT 1 FROM recall_audience AS a WHERE a.perspective = ?1 AND a.list = own.list AND a.member = of_room.value))
+ORDER BY l.last DESC LIMIT ?4;
 
 -- name: recall_lists_by_name
 SELECT list, count, length FROM json_each(?) CROSS JOIN recall_list ON list = value;

@@ -1,0 +1,1 @@
+"""Tests of work graphs as values: reading, admission, and what is to be done next."""
