@@ -100,7 +100,9 @@ class ConnectorChoice:
     mapping: where the body of a message has what.
     tolerance_ms: by how much the time stamp of a message may be off.
     timeout_ms: how long one message may take to come in, and one answer to be taken.
-    attempts: how often an answer is sent in all; then people have it as a dead letter.
+    takes_key: whether the outside takes a message that comes again under the same `webhook-id` only once; without that,
+        an answer of which nobody knows whether it arrived is not sent again but put before people.
+    attempts: how often an answer is sent in all, where that cannot double it; then people have it as a dead letter.
     """
 
     scope: Scope
@@ -111,6 +113,7 @@ class ConnectorChoice:
     mapping: MessageMapping = MessageMapping()
     tolerance_ms: int = 300_000
     timeout_ms: int = 15_000
+    takes_key: bool = False
     attempts: int = 12
 
 

@@ -171,6 +171,7 @@ def _model(name: str, form: Form) -> ModelChoice | None:
         stream=form.at("stream").flag(usual.stream),
         timeout_ms=form.at("timeout").amount(milliseconds_in, "time", usual.timeout_ms, 1),
         max_output_tokens=form.at("max_output_tokens").whole(usual.max_output_tokens, 1),
+        takes_key=form.at("takes_key").flag(usual.takes_key),
         attempts=form.at("attempts").whole(usual.attempts, 1, 100),
         price_in=form.at("price_in").amount(micro_units_in, "money", usual.price_in),
         price_out=form.at("price_out").amount(micro_units_in, "money", usual.price_out),
@@ -238,6 +239,7 @@ def _connector(_name: str, form: Form) -> ConnectorChoice | None:
         mapping=_mapping(form.at("mapping")),
         tolerance_ms=form.at("tolerance").amount(milliseconds_in, "time", usual.tolerance_ms, 1000),
         timeout_ms=form.at("timeout").amount(milliseconds_in, "time", usual.timeout_ms, 1),
+        takes_key=form.at("takes_key").flag(usual.takes_key),
         attempts=form.at("attempts").whole(usual.attempts, 1, 100),
     )
     return None if scope is None else choice

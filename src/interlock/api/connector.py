@@ -2,9 +2,9 @@
 
 Bodies are read as they stream, up to the size and within the time that the settings allow; one that is slow or large
 holds up nobody else. Statuses: 202 taken (or nobody attends), 200 known already, 400 no JSON, 401 not signed as it must
-be, 404 no such connector, 405 no POST, 408 too slow, 409 another message under an id that was used, 413 too large,
-422 a field is not as it must be, 503 not now. What went wrong is told as JSON, in the language that `Accept-Language`
-asks for.
+be, 404 no such connector, 405 no POST, 408 too slow, 409 another message under an id that was used, 413 too large, 415
+not said to be JSON, 422 a field is not as it must be, 503 not now. What went wrong is told as JSON, in the language
+that `Accept-Language` asks for.
 """
 
 import asyncio
@@ -40,6 +40,7 @@ STATUSES = {
     "connector.too_slow": 408,
     "connector.replayed": 409,
     "connector.too_large": 413,
+    "connector.not_json": 415,
     "connector.too_long": 422,
     "connector.malformed": 422,
     "connector.not_mapped": 422,
@@ -91,6 +92,7 @@ class _Endpoint:
             raise InterlockError("connector.only_post", method=request.method)
         given = {key: value for key, value in request.headers.items() if key.startswith("webhook-")}
         message = incoming(self._runtime.installation, name, given)
+        _check_media(request)
         body = await self._body(request, message)
         worker = self._worker if self._worker is not None and self._worker.has_room else None
         outcome, _ = await message.take(body, lambda found: self._runtime.observe(name, found, worker))
@@ -113,6 +115,17 @@ class _Endpoint:
         return bytes(body)
 
 
+def _check_media(request: "Request") -> None:
+    """Refuse a body that is not said to be plain JSON in UTF-8."""
+    kind, _, more = request.headers.get("content-type", "").lower().partition(";")
+    kind = kind.strip()
+    charset = more.replace(" ", "").replace('"', "")
+    plain = request.headers.get("content-encoding", "identity").lower() == "identity"
+    is_json = kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+    if not (plain and is_json and charset in {"", "charset=utf-8", "charset=utf8"}):
+        raise InterlockError("connector.not_json")
+
+
 def _refused(error: InterlockError, request: "Request") -> tuple[int, dict[str, Any], dict[str, str]]:
     if error.code in CLOSED:
         LOG.error("a connector is closed: %s", error.what())
@@ -122,7 +135,7 @@ def _refused(error: InterlockError, request: "Request") -> tuple[int, dict[str, 
     status = STATUSES.get(error.code, 503)
     headers = {"content-language": language} | (AGAIN if status == 503 else {})
     # The rest of a body that was not read would be taken for the next request.
-    headers |= {"connection": "close"} if status in {408, 413} else {}
+    headers |= {"connection": "close"} if status in {408, 413, 415} else {}
     headers |= {"allow": "POST"} if status == 405 else {}
     return status, {"error": error.as_dict(language)}, headers
 

@@ -39,8 +39,8 @@ class Answer:
 async def post(address: str, headers: Mapping[str, str], body: bytes, timeout_ms: int) -> Answer:
     """Send a body to an address and give the answer.
 
-    Raises InterlockError `connector.unreachable`, which holds nothing of what was sent, or `connector.no_answer` when
-    the time was over.
+    Raises InterlockError `connector.unreachable` where nothing was sent, and `connector.no_answer` or
+    `connector.broken_off` where something was and nobody knows what came of it. None holds anything of what was sent.
     """
     try:
         exchange = _Exchange(address, timeout_ms / 1000)
@@ -70,10 +70,13 @@ async def post(address: str, headers: Mapping[str, str], body: bytes, timeout_ms
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             return await done
-    except TimeoutError:
-        raise InterlockError("connector.no_answer", timeout=timeout_ms) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise InterlockError("connector.unreachable", why=type(error).__name__) from None
+        exchange.give_up()  # from here on nothing can begin to be sent
+        if not exchange.begun:
+            raise InterlockError("connector.unreachable", why=type(error).__name__) from None
+        if isinstance(error, TimeoutError):
+            raise InterlockError("connector.no_answer", timeout=timeout_ms) from None
+        raise InterlockError("connector.broken_off", why=type(error).__name__) from None
     finally:
         exchange.give_up()
 
@@ -92,12 +95,15 @@ class _Exchange:
         )
         self._line: socket.socket | None = None
         self._given_up = False
+        self.begun = False
+        """Whether something may have been sent."""
 
     def carry_out(self, headers: Mapping[str, str], body: bytes) -> Answer:
         try:
             self._connection.connect()
             self._line = self._connection.sock
-            if self._given_up:
+            self.begun = True
+            if self._given_up:  # asked after saying so: of the two who look, one surely sees the other
                 raise TimeoutError
             self._connection.request("POST", self._path, body, {**headers, "connection": "close"})
             response = self._connection.getresponse()

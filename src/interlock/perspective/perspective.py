@@ -128,6 +128,10 @@ class Perspective:
         """Give who is in a conversation now, as an audience is held against it."""
         return [await self.identities(actor) for actor in await self.participants(conversation)]
 
+    async def has_spoken(self, conversation: str, actor: str) -> bool:
+        """Tell whether somebody said something in a conversation that no agent is known to have said."""
+        return bool(await self._ledger.within(self.address, "has_spoken", conversation, actor))
+
     async def event(self, name: str) -> MessageEvent | None:
         """Give a message event by its id."""
         found = await self._ledger.within(self.address, "event_by_id", name)

@@ -95,7 +95,7 @@ async def _said(
         conversation = await view.conversation(turn["conversation"])
         thread = conversation.thread if conversation is not None else ""
         row = (name, run.agent, turn["conversation"], connector, answer["digest"], thread)
-        found.rows.append(Row("insert_outgoing", (*row, await _answered(installation, run), now)))
+        found.rows.append(Row("insert_outgoing", (*row, await _answered(installation, run), now, 0)))
     at = installation.clock.now()
     event = MessageEvent(0, name, run.agent, "own", answer["digest"], join(run.labels, (label,)), at, run.id)
     text = (await installation.contents.read(event.content)).decode()

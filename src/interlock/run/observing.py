@@ -28,7 +28,7 @@ from interlock.scope.label import UNTRUSTED, Labels, area_label, join, listed
 from interlock.scope.scope import Address, Scope
 from interlock.settings import ConnectorChoice
 
-__all__ = ["Observed", "observe", "room_label"]
+__all__ = ["Observed", "checked", "observe", "room_label"]
 
 TRIES = 20
 LONGEST_TEXT, LONGEST_NAME, LONGEST_ID, LARGEST_ROOM = 64 * 1024, 256, 512, 1000
@@ -77,7 +77,7 @@ async def observe(
         raise InterlockError(
             "connector.unknown", value=connector, known=sorted(installation.settings.connectors)
         )
-    _check(observation)
+    checked(observation)
     said = await said_by_agent(installation, connector, choice, observation)
     found = []
     for address, scope, version, state, _ in await installation.ledger.query(
@@ -99,7 +99,11 @@ def room_label(identities: Iterable[frozenset[str]]) -> tuple[str, list[str]]:
     return audience_label(members), members
 
 
-def _check(observation: Observation) -> None:
+def checked(observation: Observation) -> Observation:
+    """Give an observation that is as it must be.
+
+    Raises InterlockError `connector.too_long` or `connector.malformed`, with the field.
+    """
     people = (observation.sender, *(observation.room or ()))
     if observation.room is not None and len(observation.room) > LARGEST_ROOM:
         raise InterlockError(
@@ -121,6 +125,7 @@ def _check(observation: Observation) -> None:
             raise InterlockError("connector.too_long", field=name, size=size, limit=limit)
         if name in {"external", "thread", "sender"} and not text:
             raise InterlockError("connector.malformed", field=name)
+    return observation
 
 
 class Observing:

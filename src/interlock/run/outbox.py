@@ -1,9 +1,9 @@
-"""The outbox of conversations: what agents said goes out to where its conversation is, once for all that the outside
-can tell (UI-5).
+"""The outbox of conversations: what agents said goes out to where its conversation is, as an action would (UI-5, AC-2).
 
 A row stays until the outside took it or it is given up, so that nothing is lost with a process. Whoever sends it claims
-it first, beyond the time that sending takes; the id under which it goes is the message event's at every attempt, and by
-that the outside knows it again. What was said earlier in a conversation goes first.
+it first, beyond the time that sending takes. The id under which it goes is the message event's at every attempt. An
+outside that takes one id only once is sent it again until it answers; to any other one, what may have arrived is in
+doubt and not sent again, and people see it. What was said earlier in a conversation goes first.
 """
 
 import asyncio
@@ -34,12 +34,19 @@ MARGIN_MS = 1000
 FIRST_WAIT_MS, LONGEST_WAIT_MS = 1000, 3_600_000
 TAKEN = range(200, 300)
 FINAL = frozenset({400, 405, 410, 413, 414, 415, 422, 431})
-"""The answers that say that the same message will never be taken; after any other it is sent again."""
+"""The answers that say that the same message will never be taken."""
+UNTAKEN = FINAL | frozenset(
+    {401, 403, 404, 406, 407, 408, 409, 411, 412, 421, 423, 425, 426, 428, 429, 501, 503}
+)
+"""The answers that say that a message was not taken this time; after any other one nobody knows."""
+UNKNOWN = frozenset({"connector.no_answer", "connector.broken_off"})
+"""What ended an attempt of which nobody knows whether it arrived."""
 LOG = logging.getLogger("interlock")
 
 
 class Saying(NamedTuple):
-    """What is to go out: a row of the query `outgoing_due`. thread, in_reply_to: keyed digests, and content."""
+    """What is to go out: a row of the query `outgoing_due`. thread, in_reply_to: keyed digests, and content.
+    claimed: whether somebody who is gone was sending it. doubtful: whether an attempt before may have arrived."""
 
     id: str
     agent: str
@@ -48,6 +55,8 @@ class Saying(NamedTuple):
     thread: str
     in_reply_to: str | None
     attempts: int
+    claimed: int
+    doubtful: int
 
 
 class Outbox:
@@ -110,26 +119,40 @@ class _Sending:
         self._installation, self._connector, self._saying = installation, connector, saying
         self._choice = installation.settings.connectors.get(connector)
         self._attempt = saying.attempts + 1
+        self._doubtful = bool(saying.doubtful or saying.claimed)
+        self._until = 0
 
     async def carry_out(self) -> None:
         saying, installation = self._saying, self._installation
         wait = self._choice.timeout_ms if self._choice else 0
-        until = installation.clock.now() + wait + MARGIN_MS
-        claim = Row("claim_outgoing", (until, saying.id, saying.attempts), "claimed")
+        self._until = installation.clock.now() + wait + MARGIN_MS
+        claim = Row("claim_outgoing", (self._until, saying.id, saying.attempts), "claimed")
         if not isinstance(await installation.ledger.append((), guards=(claim,)), Appended):
+            return
+        if saying.claimed and not self._takes_key:
+            await self._failed(Text("connector.cut_short"), unknown=True)
             return
         installation.reach("outgoing.before_send")
         try:
             answer = await self._sent()
         except InterlockError as error:
-            await self._failed(Text(error.code, **error.params))
+            await self._failed(Text(error.code, **error.params), unknown=error.code in UNKNOWN)
             return
         installation.reach("outgoing.after_send")
         if answer.status in TAKEN:
             await self._delivered(answer)
         else:
             reason = Text("connector.would_not", status=answer.status)
-            await self._failed(reason, answer.status in FINAL, answer.retry_after)
+            await self._failed(
+                reason,
+                final=answer.status in FINAL,
+                unknown=answer.status not in UNTAKEN and not 300 <= answer.status < 400,
+                retry_after=answer.retry_after,
+            )
+
+    @property
+    def _takes_key(self) -> bool:
+        return self._choice is not None and self._choice.takes_key
 
     async def _sent(self) -> Answer:
         """Raises InterlockError for whatever is in the way; none holds a key or a text."""
@@ -170,14 +193,19 @@ class _Sending:
             body["external"] = external_digest(self._installation, choice, name)
         await self._record(body, Row("end_outgoing", (self._saying.id, self._attempt), "sent"))
 
-    async def _failed(self, reason: Text, final: bool = False, retry_after: int = 0) -> None:
+    async def _failed(
+        self, reason: Text, *, final: bool = False, unknown: bool = False, retry_after: int = 0
+    ) -> None:
         most = self._choice.attempts if self._choice else 1
-        if final or self._attempt >= most:
+        doubtful = self._doubtful or unknown
+        if final or self._attempt >= most or (unknown and not self._takes_key):
             end = Row("end_outgoing", (self._saying.id, self._attempt), "sent")
-            await self._record({**self._outcome("given_up"), "reason": reason}, end)
+            ended = self._outcome("in_doubt" if doubtful else "given_up")
+            late = {"deadline": self._until - MARGIN_MS} if doubtful else {}
+            await self._record({**ended, **late, "reason": reason}, end)
             return
         due_at = self._installation.clock.now() + self._wait(retry_after)
-        row = Row("postpone_outgoing", (due_at, self._saying.id, self._attempt), "sent")
+        row = Row("postpone_outgoing", (due_at, int(doubtful), self._saying.id, self._attempt), "sent")
         await self._record({**self._outcome("failed"), "reason": reason, "due_at": due_at}, row)
 
     def _outcome(self, status: str) -> dict[str, Any]:
@@ -202,17 +230,16 @@ class _Sending:
 
 
 async def send_again(installation: Installation, name: str, by: str) -> None:
-    """Send once more what the outside would not take, on a person's word; `name` is the id of the message event.
+    """Send once more what did not arrive, or nobody knows, on a person's word; `name` is the id of the message event.
 
     Raises InterlockError `connector.not_dead`, `connector.no_way_out`, `run.bad_person` or `queue.no_role`.
     """
     checked_person(by)
     ledger = installation.ledger
     rows = await ledger.query("said_by_id", name)
-    guard = Row("said_is_dead", (name,), "not_dead")
     if not rows:
         raise InterlockError("connector.not_dead", value=name)
-    _, agent, conversation, run = rows[0]
+    _, agent, conversation, run, state = rows[0]
     event = (await ledger.within(agent, "event_by_id", name))[0]
     place = (await ledger.within(agent, "conversation_by_id", conversation))[0]
     heard = (await ledger.read(run, 0, 1))[0].body["turn"]["events"]
@@ -227,8 +254,8 @@ async def send_again(installation: Installation, name: str, by: str) -> None:
     draft = Draft("message.delivered", {"perspective": agent, "event": name, "status": "again", "by": by})
     outcome = await ledger.append(
         (Write(conversation, None, (draft,)),),
-        guards=(guard,),
-        rows=(Row("insert_outgoing", (*row, installation.clock.now())),),
+        guards=(Row("said_is_undelivered", (name,), "not_dead"),),
+        rows=(Row("insert_outgoing", (*row, installation.clock.now(), int(state == "in_doubt"))),),
     )
     if not isinstance(outcome, Appended):
         raise InterlockError("connector.not_dead", value=name)

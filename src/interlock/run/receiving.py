@@ -14,7 +14,7 @@ from interlock.connector.signature import Signed, keys_of, signed_by
 from interlock.errors import InterlockError
 from interlock.ledger.ledger import Appended, Row
 from interlock.run.installation import Installation
-from interlock.run.observing import Observed
+from interlock.run.observing import Observed, checked
 from interlock.settings import ConnectorChoice
 
 __all__ = ["Incoming", "Received", "incoming"]
@@ -48,7 +48,7 @@ class Incoming:
         if not self.signed.fits(self.keys, body):
             raise InterlockError("connector.bad_signature")
         limit = self.installation.settings.sizes.message
-        observation = mapped(body, self.choice.mapping, limit, self.signed.at * 1000)
+        observation = checked(mapped(body, self.choice.mapping, limit, self.signed.at * 1000))
         contents, company = self.installation.contents, self.choice.scope.company
         name = contents.digest(company, self.signed.id.encode())
         if await self._is_known(name, contents.digest(company, body)):

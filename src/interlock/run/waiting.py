@@ -17,6 +17,8 @@ NOTHING = "–"
 OWNED = frozenset({"task.opened", "task.handed_over", "task.queued", "task.taken"})
 """The steps by which a task comes to an owner."""
 TRAIL = 1_000_000
+SAID_KINDS = {"dead": "undelivered", "in_doubt": "delivery_in_doubt"}
+"""By how it stands with what an agent said: as what people have it."""
 """More steps than the stream of a root task has."""
 
 
@@ -24,9 +26,9 @@ TRAIL = 1_000_000
 class Item:
     """Something that waits for a person.
 
-    kind: `approval`, `question`, `action`, `conflict`, `task`, `dead_letter` or `undelivered`. id: that of the
-    question, the task or the message. scope: whose people it waits for. form: what they are shown, read from the
-    content store. since,
+    kind: `approval`, `question`, `action`, `conflict`, `task`, `dead_letter`, `undelivered` or `delivery_in_doubt`. id:
+    that of the question, the task or the message. scope: whose people it waits for. form: what they are shown, read
+    from the content store. since,
     due_at: since and until when, in milliseconds since the Unix epoch; `due_at` 0 for no limit. agent: who asks;
     outcome, answered_by: what became of it.
     """
@@ -197,25 +199,27 @@ class Waiting:
 
     async def _undelivered(self) -> list[Item]:
         found, after = [], ""
-        while rows := await self._ledger.query("said_dead", after, PAGE):
+        while rows := await self._ledger.query("said_undelivered", after, PAGE):
             after = rows[-1][0]
             found += [await self._unsaid(*row) for row in rows]
         return found
 
-    async def _unsaid(self, name: str, agent: str, conversation: str, run: str) -> Item:
-        """What an agent said and the outside would not take, with why."""
+    async def _unsaid(self, name: str, agent: str, conversation: str, run: str, state: str) -> Item:
+        """What an agent said and the outside would not take, or nobody knows, with why."""
         steps = [step for step in await self._steps(conversation) if step.body.get("event") == name]
         said, last = steps[0].body, steps[-1]
         form: dict[str, Any] = {"connector": await self._connector(agent, conversation)}
         try:
-            form["text"] = (await self._installation.contents.read(said["content"])).decode("utf-8", "replace")
+            form["text"] = (await self._installation.contents.read(said["content"])).decode(
+                "utf-8", "replace"
+            )
         except InterlockError as error:
             form["unreadable"] = error.code
-        root = (await self._ledger.query("run_by_id", run))[0]
-        reason = last.body.get("reason")
-        return Item(
-            "undelivered", name, root[3], root[5], root[4], run, last.at, agent=agent, reason=reason, form=form
-        )
+        if "deadline" in last.body:
+            form["deadline"] = last.body["deadline"]
+        row, kind = (await self._ledger.query("run_by_id", run))[0], SAID_KINDS[state]
+        where = (row[3], row[5], row[4], run)
+        return Item(kind, name, *where, last.at, agent=agent, reason=last.body["reason"], form=form)
 
     async def _connector(self, agent: str, conversation: str) -> str:
         return str((await self._ledger.within(agent, "conversation_by_id", conversation))[0][1])

@@ -59,6 +59,9 @@ WHERE conversation = ? AND place > ? ORDER BY place LIMIT ?;
 SELECT conversation, place, id, way, content, labels, at FROM message_event
 WHERE actor = ? AND at < ? ORDER BY at DESC LIMIT ?;
 
+-- name: has_spoken
+SELECT 1 FROM message_event WHERE conversation = ? AND actor = ? AND root_run IS NULL LIMIT 1;
+
 -- name: waits_for_turn
 -- Whether something engages the agent that no turn took in yet.
 SELECT 1 FROM message_event WHERE conversation = ? AND place > ? AND way = 'engage' LIMIT 1;

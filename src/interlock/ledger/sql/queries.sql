@@ -227,7 +227,8 @@ UPDATE conversation SET place = place WHERE perspective = ? AND id = ? AND place
 UPDATE run SET status = status WHERE id = ? AND status = 'open';
 
 -- name: insert_said
-INSERT INTO said (id, agent, conversation, run) VALUES (?, ?, ?, ?);
+INSERT INTO said (id, agent, conversation, run, content, thread)
+SELECT ?, perspective, id, ?, ?, thread FROM conversation WHERE perspective = ? AND id = ?;
 
 -- name: name_said
 UPDATE said SET external = ? WHERE id = ?;
@@ -235,18 +236,32 @@ UPDATE said SET external = ? WHERE id = ?;
 -- name: settle_said
 UPDATE said SET state = ? WHERE id = ?;
 
--- name: said_dead
-SELECT id, agent, conversation, run FROM said WHERE state = 'dead' AND id > ? ORDER BY id LIMIT ?;
+-- name: said_undelivered
+SELECT id, agent, conversation, run, state FROM said
+WHERE state IN ('dead', 'in_doubt') AND id > ? ORDER BY id LIMIT ?;
 
--- name: said_is_dead
--- A guard: the outside would not take what an agent said, and nobody has sent it anew.
-UPDATE said SET state = state WHERE id = ? AND state = 'dead';
+-- name: said_is_undelivered
+-- A guard: what an agent said did not arrive, or nobody knows, and no person has decided on it yet.
+UPDATE said SET state = state WHERE id = ? AND state IN ('dead', 'in_doubt');
+
+-- name: said_unnamed
+-- What agents said into a thread with just this content, and the outside may have under a name that it has not told; the
+-- last first, and whether it is being sent now.
+SELECT said.id, said.agent, said.conversation, said.run, coalesce(outgoing.claimed, 0)
+FROM said LEFT JOIN outgoing ON outgoing.id = said.id
+WHERE said.thread = ? AND said.content = ? AND said.external IS NULL
+  AND (said.state IN ('delivered', 'in_doubt') OR outgoing.claimed = 1 OR outgoing.doubtful = 1)
+ORDER BY said.id DESC LIMIT 100;
+
+-- name: said_is_unnamed
+-- A guard: nobody has found out what the outside calls it.
+UPDATE said SET state = state WHERE id = ? AND external IS NULL;
 
 -- name: said_by_id
-SELECT id, agent, conversation, run FROM said WHERE id = ?;
+SELECT id, agent, conversation, run, state FROM said WHERE id = ?;
 
 -- name: said_as
-SELECT id, agent, conversation, run FROM said WHERE external = ?;
+SELECT id, agent, conversation, run, state FROM said WHERE external = ?;
 
 -- name: insert_memory
 INSERT INTO memory (perspective, id, revision, subject, run, message, conversation, labels, content, at)
@@ -422,8 +437,8 @@ DELETE FROM timer WHERE id = ?;
 SELECT id, due_at, kind, root, body FROM timer WHERE due_at <= ? ORDER BY due_at, id LIMIT ?;
 
 -- name: insert_outgoing
-INSERT INTO outgoing (id, agent, conversation, connector, content, thread, in_reply_to, due_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO outgoing (id, agent, conversation, connector, content, thread, in_reply_to, due_at, doubtful)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: outgoing_connectors
 -- Which connectors have something to send; each is looked up, whatever waits.
@@ -439,7 +454,7 @@ SELECT connector FROM (
 
 -- name: outgoing_due
 -- What a connector is to send now. What was said earlier in a conversation goes first.
-SELECT id, agent, conversation, content, thread, in_reply_to, attempts FROM outgoing
+SELECT id, agent, conversation, content, thread, in_reply_to, attempts, claimed, doubtful FROM outgoing
 WHERE connector = ? AND due_at <= ? AND NOT EXISTS (
   SELECT 1 FROM outgoing AS earlier
   WHERE earlier.conversation = outgoing.conversation AND earlier.id < outgoing.id)
@@ -449,21 +464,23 @@ ORDER BY due_at, id LIMIT ?;
 -- How many wait at a connector, as far as it is worth counting.
 SELECT count(*) FROM (SELECT 1 FROM outgoing WHERE connector = ? LIMIT 100000);
 
--- name: outgoing_in_thread
--- What was sent into a thread and the outside has not said yet that it took it.
-SELECT id, connector, content FROM outgoing WHERE thread = ? AND attempts > 0 LIMIT 100;
-
 -- name: claim_outgoing
 -- A guard: nobody else sends it.
-UPDATE outgoing SET due_at = ?, attempts = attempts + 1 WHERE id = ? AND attempts = ?;
+UPDATE outgoing
+SET due_at = ?, attempts = attempts + 1, doubtful = max(doubtful, claimed), claimed = 1
+WHERE id = ? AND attempts = ?;
 
 -- name: postpone_outgoing
 -- A guard: nobody else sends it.
-UPDATE outgoing SET due_at = ? WHERE id = ? AND attempts = ?;
+UPDATE outgoing SET due_at = ?, claimed = 0, doubtful = ? WHERE id = ? AND attempts = ?;
 
 -- name: end_outgoing
 -- A guard: nobody else sends it.
 DELETE FROM outgoing WHERE id = ? AND attempts = ?;
+
+-- name: drop_outgoing
+-- What came back needs no sending, unless somebody is at it.
+DELETE FROM outgoing WHERE id = ? AND claimed = 0;
 
 -- name: insert_received
 INSERT INTO received (connector, id, content, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING;

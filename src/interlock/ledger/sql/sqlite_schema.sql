@@ -299,17 +299,22 @@ CREATE TABLE foreign_artifact (
 ) STRICT, WITHOUT ROWID;
 
 -- What an agent said outside, so that it is known when it comes back; `external` is the keyed digest of what the outside
--- calls it, as soon as that is known. `state` is 'dead' when the outside would not take it.
+-- calls it, as soon as that is known. `thread` and `content` are keyed digests. `state` is 'dead' when the outside would
+-- not take it, 'in_doubt' when nobody knows whether it did, 'closed' when a person put either away.
 CREATE TABLE said (
   id           TEXT NOT NULL PRIMARY KEY,
   agent        TEXT NOT NULL,
   conversation TEXT NOT NULL,
   run          TEXT NOT NULL,
   external     TEXT,
-  state        TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'delivered', 'dead'))
+  thread       TEXT NOT NULL,
+  content      TEXT NOT NULL,
+  state        TEXT NOT NULL DEFAULT 'waiting'
+    CHECK (state IN ('waiting', 'delivered', 'dead', 'in_doubt', 'closed'))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX said_as ON said (external) WHERE external IS NOT NULL;
-CREATE INDEX said_dead ON said (id) WHERE state = 'dead';
+CREATE INDEX said_unnamed ON said (thread, content, id) WHERE external IS NULL;
+CREATE INDEX said_undelivered ON said (id) WHERE state IN ('dead', 'in_doubt');
 
 -- Who an audience is, by its label: identities, a connector's name and a keyed digest. It says who may have data, and is
 -- never itself shown.
@@ -359,9 +364,10 @@ CREATE TABLE timer (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX timer_by_due ON timer (due_at, id);
 
--- What an agent said in a conversation and the outside has not taken yet. After a crash the row is still there: it is
--- sent again under the same id, by which the outside knows it. Who sends it moves `due_at` beyond the time that this
--- takes. `thread` and `in_reply_to` are the keyed digests of what the outside calls them, and content.
+-- What an agent said in a conversation and the outside has not taken yet. Who sends it claims it, which moves `due_at`
+-- beyond the time that this takes; a claim that is over tells of a crash, after which nobody knows whether it arrived.
+-- `doubtful` says that an earlier attempt ended so. `thread` and `in_reply_to` are the keyed digests of what the outside
+-- calls them, and content.
 CREATE TABLE outgoing (
   id           TEXT    NOT NULL PRIMARY KEY,
   agent        TEXT    NOT NULL,
@@ -371,11 +377,12 @@ CREATE TABLE outgoing (
   thread       TEXT    NOT NULL,
   in_reply_to  TEXT,
   due_at       INTEGER NOT NULL,
-  attempts     INTEGER NOT NULL DEFAULT 0
+  attempts     INTEGER NOT NULL DEFAULT 0,
+  claimed      INTEGER NOT NULL DEFAULT 0,
+  doubtful     INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outgoing_by_due ON outgoing (connector, due_at, id);
 CREATE INDEX outgoing_of_conversation ON outgoing (conversation, id);
-CREATE INDEX outgoing_of_thread ON outgoing (thread);
 
 -- What a connector received, by the keyed digest of the sender's id for it, so that the same is not taken twice and
 -- nothing else under its id. After a crash a row that is not `done` lets the sender bring it again. Rows go with time.
