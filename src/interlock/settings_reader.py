@@ -171,7 +171,6 @@ def _model(name: str, form: Form) -> ModelChoice | None:
         stream=form.at("stream").flag(usual.stream),
         timeout_ms=form.at("timeout").amount(milliseconds_in, "time", usual.timeout_ms, 1),
         max_output_tokens=form.at("max_output_tokens").whole(usual.max_output_tokens, 1),
-        takes_key=form.at("takes_key").flag(usual.takes_key),
         attempts=form.at("attempts").whole(usual.attempts, 1, 100),
         price_in=form.at("price_in").amount(micro_units_in, "money", usual.price_in),
         price_out=form.at("price_out").amount(micro_units_in, "money", usual.price_out),

@@ -346,8 +346,8 @@ def test_two_agents_who_talk_by_way_of_the_outside_stop_where_a_chain_stops(tmp_
     play(story())
 
 
-@pytest.mark.rule("EV-7")
-@pytest.mark.fault("F17")
+@pytest.mark.rule("EV-7", "PX-4")
+@pytest.mark.fault("F17", "F24")
 def test_a_message_of_ours_that_comes_in_by_another_connector_goes_on_on_its_chain(tmp_path):
     async def story():
         with outside((200, {})) as one:
@@ -361,6 +361,11 @@ def test_a_message_of_ours_that_comes_in_by_another_connector_goes_on_on_its_cha
                 (first,), (second,) = [await runs_of(there.runtime, at(who)) for who in "ab"]
                 chain = (await there.runtime.run(second)).opening["chain"]
                 assert (chain["root_run"], chain["hop"]) == (first, 1)
+                await drain(there.runtime)
+                shown = (await there.runtime.prompt(second))[0].request.decode()
+                assert "an answer" in shown
+                for hidden in (at("a"), "You are a.", told["id"], first, "bring this", "whsec_", "root_run"):
+                    assert hidden not in shown, f"{hidden}: of another agent, or of the way here"
 
     play(story())
 

@@ -49,6 +49,7 @@ STATUSES = {
 CLOSED = frozenset({"connector.no_key", "connector.bad_key"})
 """What is told to whoever runs the server, and not to the outside."""
 AGAIN = {"retry-after": "1"}
+LAST_PORT = 65535
 
 
 def application(runtime: Runtime, worker: Worker | None = None) -> "Starlette":
@@ -143,15 +144,17 @@ def _refused(error: InterlockError, request: "Request") -> tuple[int, dict[str, 
 def listening(host: str, port: int) -> socket.socket:
     """Give a socket that listens at an address; port 0 takes a free one.
 
-    Raises InterlockError `connector.no_address`.
+    Raises InterlockError `connector.bad_port` or `connector.no_address`.
     """
+    if not 0 <= port <= LAST_PORT:
+        raise InterlockError("connector.bad_port", value=str(port), most=str(LAST_PORT))
     try:
         return socket.create_server(
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
         )
-    except (OSError, UnicodeError, OverflowError) as error:
+    except (OSError, UnicodeError) as error:
         why = error if isinstance(error, OSError) else type(error).__name__
-        raise InterlockError("connector.no_address", host=host, port=port, why=why) from None
+        raise InterlockError("connector.no_address", host=host, port=str(port), why=why) from None
 
 
 async def serve(served: "Starlette", door: socket.socket, stop: asyncio.Event) -> None:

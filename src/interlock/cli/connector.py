@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-LAST_PORT = 65535
-
 app = App(name="connector", help_format="plaintext", result_action="return_value")
 
 
@@ -88,7 +86,7 @@ async def _serve(host: str, port: int, concurrency: int, options: Options) -> in
         for name, choice in installation.settings.connectors.items():
             keys_of(name, choice, installation.environment)
         served = application(runtime, at_work)
-        with listening(host, min(max(port, 0), LAST_PORT)) as door:
+        with listening(host, port) as door:
             stop, hurry = stopping()
             where = door.getsockname()[:2]
             terminal.tell("cli.connector.serving", host=where[0], port=str(where[1]), worker=at_work.name)

@@ -245,19 +245,14 @@ class Observing:
         label, members = room_label(identities)
         if not await self._installation.ledger.query("members_of_audience", label):
             adding.met.append(Draft("audience.named", {"members": members, "audience": label}))
-        kept = await self._installation.contents.keep_any(self._spec.scope.company, observation.text.encode())
-        adding.contents.append(kept.row)
-        for named in (observation.thread, observation.external):  # an answer names them to the outside
-            adding.contents.append(
-                self._installation.contents.keep(self._choice.scope.company, named.encode()).row
-            )
+        content = await self._keep(observation, adding)
         way = self._way if stopping is None else "observe"
         event = MessageEvent(
             head.seq + len(adding.talk) + 1,
             new_id("event", self._installation.clock),
             sender,
             way,
-            kept.digest,
+            content,
             join(labels, (label,)),
             observation.at,
             None,
@@ -269,7 +264,7 @@ class Observing:
             "actor": sender,
             "way": way,
             "external": external,
-            "content": kept.digest,
+            "content": content,
             "labels": listed(event.labels),
             "at": event.at,
         }
@@ -283,6 +278,14 @@ class Observing:
         name = observation.sender.name or observation.sender.external
         adding.rows = event_rows(self._spec.address, event, members, observation.text, name, conversation.id)
         return event
+
+    async def _keep(self, observation: Observation, adding: _Adding) -> str:
+        """Keep what was said, and what an answer names to the outside; give the digest of what was said."""
+        contents, company = self._installation.contents, self._choice.scope.company
+        kept = await contents.keep_any(self._spec.scope.company, observation.text.encode())
+        named = (observation.thread, observation.external)
+        adding.contents += [kept.row, *(contents.keep(company, name.encode()).row for name in named)]
+        return kept.digest
 
     async def _actor(self, person: Person, adding: _Adding) -> str:
         """Give the actor that somebody is in this perspective, met now if never before."""
