@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from interlock.agent.reader import read_spec, spec_of
     from interlock.agent.spec import Spec
+    from interlock.connector.observation import Observation, Person
     from interlock.connector.tool import ToolCall, tool
     from interlock.errors import InterlockError
     from interlock.run.function import Finish, FunctionRun, NodeInput
@@ -23,6 +24,8 @@ __all__ = [
     "InterlockError",
     "NodeInput",
     "NotDone",
+    "Observation",
+    "Person",
     "Runtime",
     "Scope",
     "Spec",
@@ -41,6 +44,8 @@ _HOMES = {
     "InterlockError": "interlock.errors",
     "NodeInput": "interlock.run.function",
     "NotDone": "interlock.connector.tool",
+    "Observation": "interlock.connector.observation",
+    "Person": "interlock.connector.observation",
     "Runtime": "interlock.runtime",
     "Scope": "interlock.scope.scope",
     "Spec": "interlock.agent.spec",

@@ -56,7 +56,9 @@ async def _show(agent: Address, options: Options) -> int:
         {
             "agent": agent,
             "people": people,
-            "conversations": [{"id": row[0], "connector": row[1]} for row in talks],
+            "conversations": [
+                {"id": name, "connector": connector, "steps": place} for name, connector, _, place, *_ in talks
+            ],
             "memories": memories,
         }
     )
@@ -68,7 +70,8 @@ def _show_memory(item: dict[str, Any], terminal: Terminal) -> None:
         terminal.line(f"  {line}")
     for key in ("about", "run", "message", "labels"):
         if item[key]:
-            terminal.line(f"  {terminal.say(f'memory.{key}')}: {item[key]}")
+            shown = ", ".join(item[key]) if key == "labels" else item[key]
+            terminal.line(f"  {terminal.say(f'memory.{key}')}: {shown}")
 
 
 async def _people(runtime: Runtime, agent: Address) -> list[dict[str, Any]]:

@@ -48,19 +48,27 @@ def _unknown(body: dict[str, Any], step: Step) -> Told:
     yield 0, Text("trail.step", kind=step.kind)
 
 
+def _opener(body: dict[str, Any], opener: dict[str, Any]) -> Text:
+    """Say what opened a run."""
+    if "work" in body:
+        place = body["work"]["place"]
+        return Text("trail.opened_as_part", node=place["node"], attempt=place["attempt"], run=opener["run"])
+    if "event" in body:
+        return Text("trail.opened_by_event", event=opener["event"], run=opener["run"])
+    if "turn" in body:
+        turn = body["turn"]
+        where = {"conversation": turn["conversation"], "connector": turn["connector"]}
+        return Text("trail.opened_by_turn", count=len(turn["events"]), **where)
+    if "given" in body:
+        return Text(f"trail.opened_by_{opener['kind']}", sender=name_of(body["given"]["from"]))
+    return Text("trail.opened_by_person", name=opener.get("name", "?"))
+
+
 def _opened(body: dict[str, Any], step: Step) -> Told:
     opener = body["opened_by"]
-    if opener["kind"] == "work":
-        place = body["work"]["place"]
-        yield 0, Text("trail.opened_as_part", node=place["node"], attempt=place["attempt"], run=opener["run"])
-    elif opener["kind"] == "event":
-        yield 0, Text("trail.opened_by_event", event=opener["event"], run=opener["run"])
-    elif "given" in body:
-        yield 0, Text(f"trail.opened_by_{opener['kind']}", sender=name_of(body["given"]["from"]))
-        if body["given"]["attempt"] > 1:
-            yield 1, Text("trail.attempt", attempt=body["given"]["attempt"])
-    else:
-        yield 0, Text("trail.opened_by_person", name=opener.get("name", "?"))
+    yield 0, _opener(body, opener)
+    if body.get("given", {}).get("attempt", 1) > 1:
+        yield 1, Text("trail.attempt", attempt=body["given"]["attempt"])
     place = body.get("chain")
     if place is None and opener["kind"] == "event":
         yield 1, Text("trail.no_place")
