@@ -28,7 +28,7 @@ PATIENCE = 60
 
 COMMANDS = (
     *("init", "publish", "agents", "run", "worker", "trail", "artifact", "event"),
-    *("graph", "verify", "prompt", "demo", "exchange", "channels", "queue", "send"),
+    *("graph", "verify", "prompt", "demo", "exchange", "channels", "queue", "send", "connector"),
 )
 LOADED = (
     "interlock.runtime",

@@ -14,7 +14,15 @@ from interlock.form.problem import FormError
 from interlock.gate.budget import Budget
 from interlock.scope.label import DeclaredLabel
 from interlock.scope.scope import Scope
-from interlock.settings import ConnectorChoice, ModelChoice, Policy, SecretGrant, Settings, Sizes
+from interlock.settings import (
+    CompactionChoice,
+    ConnectorChoice,
+    ModelChoice,
+    Policy,
+    SecretGrant,
+    Settings,
+    Sizes,
+)
 from interlock.settings_reader import SETTINGS_KEYS, read_settings
 from tests.bad_input import corpora as bad_input
 from tests.bad_input.corpora import refusal
@@ -59,6 +67,7 @@ people:
 connectors:
   chat: {scope: acme/desk, key: CHAT_KEY, reply_to: "http://127.0.0.1:8001/answers", labels: [pii]}
 history: 5
+compaction: {role: strong, percent: 50}
 work_at_once: 3
 work_nodes: 50
 work_depth: 1
@@ -129,6 +138,7 @@ def test_every_setting_is_read() -> None:
             )
         },
         history=5,
+        compaction=CompactionChoice("strong", 50),
         work_at_once=3,
         work_nodes=50,
         work_depth=1,
@@ -189,6 +199,14 @@ def test_what_is_not_said_has_its_default(text: str) -> None:
             (1, 36),
         ),
         ("connectors: {CH AT: {scope: a, key: K}}", "form.malformed", "connectors.CH AT", (1, 21)),
+        ("compaction: {role: x}", "settings.unknown_role", "compaction.role", (1, 20)),
+        (
+            "connectors: {chat: {scope: a, key: K, labels: [pii]}}",
+            "settings.unknown_label",
+            "connectors.chat.labels[0]",
+            (1, 48),
+        ),
+        ("compaction: {percent: 99}", "form.malformed", "compaction.percent", (1, 23)),
         ("secrets: {pager: {tools: [page]}}", "form.missing_key", "secrets.pager.variable", (1, 18)),
         ("policies: [{name: a, verdict: allow}]", "form.malformed", "policies[0].verdict", (1, 31)),
         (

@@ -37,6 +37,8 @@ POINTS = (
     "run.after_close",
     "dispatch.before_open",
     "dispatch.after_open",
+    "outgoing.before_send",
+    "outgoing.after_send",
 )
 
 

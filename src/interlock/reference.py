@@ -24,14 +24,26 @@ from interlock.gate.budget import Budget
 from interlock.ledger.kind import KINDS
 from interlock.run.platform_tools import PLATFORM_TOOLS
 from interlock.scope.label import DeclaredLabel
-from interlock.settings import CompactionChoice, ModelChoice, Policy, SecretGrant, Settings, Sizes
+from interlock.settings import (
+    CompactionChoice,
+    ConnectorChoice,
+    MessageMapping,
+    ModelChoice,
+    Policy,
+    SecretGrant,
+    Settings,
+    Sizes,
+)
 from interlock.settings_reader import COUNTED, RENAMED
 
 __all__ = ["pages", "write"]
 
 MADE = "<!-- Written by `python -m interlock.reference`; change the code or the catalogue instead. -->"
-FORMS = (Settings, Sizes, CompactionChoice, Budget, ModelChoice, DeclaredLabel, SecretGrant, Policy)
-WRITTEN_AS = {**RENAMED, "timeout_ms": "timeout", "wall_ms": "wall_time"}
+FORMS = (
+    *(Settings, Sizes, CompactionChoice, Budget, ModelChoice, DeclaredLabel, SecretGrant, Policy),
+    *(ConnectorChoice, MessageMapping),
+)
+WRITTEN_AS = {**RENAMED, "timeout_ms": "timeout", "wall_ms": "wall_time", "tolerance_ms": "tolerance"}
 SIZES = frozenset(item.name for item in fields(Sizes))
 DESCRIBED = re.compile(
     r"((?:[a-z_]+, )*[a-z_]+): (.+?)(?=(?:[.;]\s+(?:[a-z_]+, )*[a-z_]+: )|\.?\Z)", re.DOTALL
@@ -136,7 +148,7 @@ def _default(item: "Field[Any]") -> str:
         value = item.default_factory()
     if value is MISSING:
         return "required"
-    if isinstance(value, Sizes | Budget | CompactionChoice):
+    if isinstance(value, Sizes | Budget | CompactionChoice | MessageMapping):
         return "see below"
     if value in (None, "", (), {}, frozenset()):
         return "none"
@@ -146,6 +158,8 @@ def _default(item: "Field[Any]") -> str:
 def _as_written(name: str, value: Any) -> str:
     if name.endswith("_ms"):
         return time_text(value)
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         return json.dumps(value)
     in_bytes = name.endswith("_bytes") or (name in SIZES and name not in COUNTED)

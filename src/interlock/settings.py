@@ -12,7 +12,16 @@ from interlock.gate.policy import Policy
 from interlock.scope.label import DeclaredLabel, Vocabulary
 from interlock.scope.scope import Scope
 
-__all__ = ["CompactionChoice", "ConnectorChoice", "ModelChoice", "Policy", "SecretGrant", "Settings", "Sizes"]
+__all__ = [
+    "CompactionChoice",
+    "ConnectorChoice",
+    "MessageMapping",
+    "ModelChoice",
+    "Policy",
+    "SecretGrant",
+    "Settings",
+    "Sizes",
+]
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -72,18 +81,63 @@ class SecretGrant:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageMapping:
+    """Where the body of a message that a connector brings has what: a JSON pointer (`/message/id`) or names with dots
+    between them (`message.id`) each.
+
+    external: what the outside calls the message; a text or a whole number, like each id.
+    thread: what the outside calls the conversation.
+    sender: the id of who wrote it.
+    sender_name: the name of who wrote it; it may be absent.
+    text: what was said.
+    at: when, as milliseconds since 1970 or as RFC 3339 has it; the time stamp of the signature where it is absent.
+    room: the list of everybody who can read it; where it is absent, those who were known to be there.
+    member: within an entry of that list, the id; an entry that is a text or a number is the id itself.
+    member_name: within an entry of that list, the name.
+    own: the id under which an agent's message went out, where the outside gives it back.
+    answer: within what the outside answers to a message that goes out, what it calls that message.
+    """
+
+    external: str = "id"
+    thread: str = "thread"
+    sender: str = "sender.id"
+    sender_name: str = "sender.name"
+    text: str = "text"
+    at: str = "at"
+    room: str = "room"
+    member: str = "id"
+    member_name: str = "name"
+    own: str = "own"
+    answer: str = "id"
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectorChoice:
     """A connector by name: where conversations come in from, and answers go out to (UI-5).
 
-    scope: whose data comes in, which is labelled with its area. key: the environment variable that holds the secret
-    with which messages are signed, both ways. reply_to: the address that answers are sent to; None for a connector
-    that only brings in. labels: further labels of what comes in, beside `untrusted`.
+    scope: whose data comes in, which is labelled with its area.
+    key: the environment variable that holds the secret with which messages are signed, both ways.
+    reply_to: the address that answers are sent to; without one the connector only brings in.
+    labels: further labels of what comes in, beside `untrusted`.
+    further_keys: environment variables whose secrets count beside `key` while it is changed for another.
+    mapping: where the body of a message has what.
+    tolerance_ms: by how much the time stamp of a message may be off.
+    timeout_ms: how long one message may take to come in, and one answer to be taken.
+    takes_key: whether the outside takes a message that comes again under the same `webhook-id` only once; without that,
+        an answer of which nobody knows whether it arrived is not sent again but put before people.
+    attempts: how often an answer is sent in all, where that cannot double it; then people have it as a dead letter.
     """
 
     scope: Scope
     key: str
     reply_to: str | None = None
     labels: tuple[str, ...] = ()
+    further_keys: tuple[str, ...] = ()
+    mapping: MessageMapping = MessageMapping()
+    tolerance_ms: int = 300_000
+    timeout_ms: int = 15_000
+    takes_key: bool = False
+    attempts: int = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +149,7 @@ class Sizes:
     shown: how much of a result or an artifact enters a prompt at once; the rest is read on request.
     prompt: a prompt's texts (a model's `context_tokens` may allow less, at three bytes a token).
     text: each text about what was not done. summary: a closing answer.
+    message: the body of a message that a connector brings in.
     artifacts_per_run: how many artifacts a finish may publish.
     calls_per_answer: how many calls one answer of a model may make; of more, none is taken.
     """
@@ -109,6 +164,7 @@ class Sizes:
     prompt: int = 2 * MIB
     text: int = 8 * KIB
     summary: int = 32 * KIB
+    message: int = 256 * KIB
     artifacts_per_run: int = 64
     calls_per_answer: int = 64
 

@@ -20,6 +20,7 @@ from interlock.scope.scope import NAME, Scope
 from interlock.settings import (
     CompactionChoice,
     ConnectorChoice,
+    MessageMapping,
     ModelChoice,
     Policy,
     SecretGrant,
@@ -41,6 +42,10 @@ RENAMED = {
 """The settings that people write under another name than the field has."""
 SETTINGS_KEYS = tuple(RENAMED.get(item.name, item.name) for item in fields(Settings))
 MODEL_KEYS = tuple({"timeout_ms": "timeout"}.get(item.name, item.name) for item in fields(ModelChoice))
+CONNECTOR_KEYS = tuple(
+    {"timeout_ms": "timeout", "tolerance_ms": "tolerance"}.get(item.name, item.name)
+    for item in fields(ConnectorChoice)
+)
 COUNTED = ("artifacts_per_run", "calls_per_answer")
 """The sizes that count things and not bytes."""
 ROLES = ("author", "approver", "curator", "auditor", "administrator")
@@ -52,6 +57,10 @@ VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,127}\Z", re.ASCII)
 CAPITAL_KEY = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{12,}\Z|(?=[A-Z]*[0-9])[A-Z0-9]{20,}\Z", re.ASCII)
 URL = re.compile(r"https?://[A-Za-z0-9.\[\]:_-]+(?:/[^\s?#]*)?\Z", re.ASCII)
 MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z|[^\0\s][^\0\n]{0,250}\.py\Z", re.ASCII)
+PLACE = re.compile(
+    r"(?:/(?:[^~/\0\ud800-\udfff]|~[01]){0,128}){1,16}\Z"
+    r"|[^\s./~\0\ud800-\udfff]{1,128}(?:\.[^\s./~\0\ud800-\udfff]{1,128}){0,15}\Z"
+)
 RECEIVER = re.compile(r"tool:[a-z0-9_-]{1,63}\Z|connector:[a-z0-9_-]+(?:/[A-Za-z0-9_.#@-]+)*\Z", re.ASCII)
 
 
@@ -65,14 +74,28 @@ def read_settings(text: str | bytes, file: str, *, limit: int = SETTINGS_BYTES) 
     report = Report(marked, _may_hold_a_secret)
     form = Form({} if marked.value is None else marked.value, report)
     settings = _settings(form) if form.fields(SETTINGS_KEYS) else Settings()
+    _check_names(form, settings)
     if report:
         report.refuse("settings.invalid")
     return settings
 
 
+def _check_names(form: Form, settings: Settings) -> None:
+    """Check that what one setting names, another one declares."""
+    role = settings.compaction.role
+    if role is not None and role not in settings.models:
+        place = form.at("compaction").at("role")
+        place.refuse("settings.unknown_role", value=role, known=sorted(settings.models))
+    for name, choice in settings.connectors.items():
+        if not settings.labels.keys() >= set(choice.labels):
+            for item in form.at("connectors").at(name).at("labels").items():
+                if item.value not in settings.labels:
+                    item.refuse("settings.unknown_label", value=item.value, known=sorted(settings.labels))
+
+
 def _may_hold_a_secret(path: Path) -> bool:
     return path[:1] in {("secrets",), ("models",), ("connectors",)} and (
-        len(path) < 3 or path[2] in {"variable", "key"}
+        len(path) < 3 or path[2] in {"variable", "key", "further_keys"}
     )
 
 
@@ -227,12 +250,32 @@ def _secret(_name: str, form: Form) -> SecretGrant | None:
 
 
 def _connector(_name: str, form: Form) -> ConnectorChoice | None:
-    if not form.fields(("scope", "key", "reply_to", "labels"), ("scope", "key")):
+    if not form.fields(CONNECTOR_KEYS, ("scope", "key")):
         return None
-    labels = form.at("labels").unique(lambda item: item.matching(DECLARED, "label_name"))
     scope = form.at("scope").made(Scope, "scope")
-    key, reply_to = _variable(form.at("key")) or "", _url(form.at("reply_to"))
-    return None if scope is None else ConnectorChoice(scope, key, reply_to, labels)
+    usual = ConnectorChoice(scope or Scope("*"), "")
+    choice = ConnectorChoice(
+        scope=usual.scope,
+        key=_variable(form.at("key")) or "",
+        reply_to=_url(form.at("reply_to")),
+        labels=form.at("labels").unique(lambda item: item.matching(DECLARED, "label_name")),
+        further_keys=form.at("further_keys").unique(_variable, single=True),
+        mapping=_mapping(form.at("mapping")),
+        tolerance_ms=form.at("tolerance").amount(milliseconds_in, "time", usual.tolerance_ms, 1000),
+        timeout_ms=form.at("timeout").amount(milliseconds_in, "time", usual.timeout_ms, 1),
+        takes_key=form.at("takes_key").flag(usual.takes_key),
+        attempts=form.at("attempts").whole(usual.attempts, 1, 100),
+    )
+    return None if scope is None else choice
+
+
+def _mapping(form: Form) -> MessageMapping:
+    usual = MessageMapping()
+    names = [item.name for item in fields(MessageMapping)]
+    if form.value is None or not form.fields(names):
+        return usual
+    given = {name: form.at(name).matching(PLACE, "place_in_body") for name in names}
+    return replace(usual, **{name: place for name, place in given.items() if place is not None})
 
 
 def _people(form: Form) -> dict[str, dict[str, tuple[Scope, ...]]]:

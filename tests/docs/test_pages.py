@@ -2,8 +2,10 @@
 
 import os
 import shlex
+import socket
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from tests.docs.page import LINK, ROOT, Fence, anchors, commands, fences, first_
 from tests.working_folder import working_in
 
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages()]
+PORT = "8322"
+"""The port at which a page lets a service of its reader listen."""
 RUN = [
     page
     for page in PAGES
@@ -30,6 +34,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder to work in."""
     with working_in(tmp_path, monkeypatch):
         yield tmp_path
+
+
+def free_port() -> str:
+    """Give a port where nobody listens, so that pages can be tried beside each other."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return str(found.getsockname()[1])
 
 
 def carry_out(
@@ -83,7 +93,9 @@ def execute(fence: Fence, page: str, folder: Path) -> None:
 def test_a_page_does_what_it_says(
     page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    for fence in fences(ROOT / page):
+    port = free_port()
+    for written in fences(ROOT / page):
+        fence = replace(written, text=written.text.replace(PORT, port))
         take_in(fence, folder)
         if fence.language == "python":
             execute(fence, page, folder)

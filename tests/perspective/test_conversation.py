@@ -134,7 +134,7 @@ def test_a_room_that_widens_while_the_agent_thinks_hears_no_answer(tmp_path):
             await drain(runtime)
             state = await runtime.run(first.run)
             assert (state.status, state.reason["id"]) == ("refused", "run.wider_room")
-            rows = await runtime.installation.ledger.query("outgoing_due", 1 << 60, 9)
+            rows = await runtime.installation.ledger.query("outgoing_due", "chat", 1 << 60, 9)
             assert len(rows) == 1, "the next turn, which saw nothing of it, answers"
             other = (await runs_of(runtime, at("a")))[1]
             assert "the secret" not in (await prompt(runtime, other)).replace("the secret again", "")

@@ -36,6 +36,7 @@ COMMANDS = {
     "give": "interlock.cli.queue:give",
     "close": "interlock.cli.queue:close",
     "worker": "interlock.cli.worker:worker",
+    "connector": "interlock.cli.connector:app",
     "trail": "interlock.cli.trail:trail",
     "artifact": "interlock.cli.artifact:artifact",
     "event": "interlock.cli.event:event",
@@ -53,6 +54,7 @@ COMMANDS = {
 UNWRITABLE = (
     *("ledger.unwritable", "ledger.unreadable", "ledger.damaged", "ledger.other_format", "ledger.busy"),
     *("content.", "cli.unwritable", "cli.init.unwritable", "runtime.no_home"),
+    *("connector.no_server", "connector.no_address"),
 )
 """How the codes begin of what is not the fault of the input."""
 EVERYWHERE = ("--folder", "--home", "--json", "--lang")

@@ -27,6 +27,7 @@ def line_of(item: Item, terminal: Terminal) -> str:
         "sender": form.get("from", "?"),
         "recipient": form.get("to", "?"),
         "agent": item.agent,
+        "connector": form.get("connector", "?"),
         "deadline": moment(terminal, form["deadline"]) if "deadline" in form else "?",
     }
     return terminal.say(f"queue.line_{item.kind}", **about)

@@ -10,7 +10,7 @@ from cyclopts.types import PositiveInt
 
 from interlock.cli.terminal import DONE, Options, perform
 
-__all__ = ["worker"]
+__all__ = ["stopping", "worker"]
 
 
 def worker(
@@ -31,7 +31,7 @@ async def _work(concurrency: int, drain: bool, options: Options) -> int:
         if drain:
             await at_work.drain()
         else:
-            await at_work.work(*_stopping())
+            await at_work.work(*stopping())
         terminal.tell("cli.worker.stopped", runs=at_work.ended)
         if at_work.damaged:
             terminal.tell("cli.worker.set_aside", runs=sorted(at_work.damaged))
@@ -39,7 +39,7 @@ async def _work(concurrency: int, drain: bool, options: Options) -> int:
     return DONE
 
 
-def _stopping() -> tuple[asyncio.Event, asyncio.Event]:
+def stopping() -> tuple[asyncio.Event, asyncio.Event]:
     """Give what the first SIGTERM or Ctrl-C sets, and what the second one does."""
     stop, hurry = asyncio.Event(), asyncio.Event()
 

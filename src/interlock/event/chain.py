@@ -61,10 +61,11 @@ def passage(place: Place | None, limit: int, events: Sequence[str], agents: Sequ
 def going_on(
     place: Place | None,
     limit: int,
-    kind: Literal["request", "delegation", "hand_off"],
+    kind: Literal["request", "delegation", "hand_off", "turn"],
     agents: Sequence[str] = (),
 ) -> Text | None:
-    """Tell why a run at `place` may not send a request, delegate or hand over; None when it may (EV-7)."""
+    """Tell why a run at `place` may not send a request, delegate, hand over, or by what it said in a conversation start
+    another agent's turn; None when it may (EV-7)."""
     if place is None:
         return Text(f"chain.unknown_{kind}")
     if place.hop < limit:

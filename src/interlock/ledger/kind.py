@@ -77,7 +77,10 @@ KINDS: Mapping[str, tuple[str, str]] = {
         "conversation",
         "A message as one agent observed it, or sent it: by whom, in which way, its labels, who came and went.",
     ),
-    "message.delivered": ("conversation", "The outside took a message that the agent sent, or would not."),
+    "message.delivered": (
+        "conversation",
+        "The outside took a message that the agent sent, would not, or nobody knows.",
+    ),
     "message.withheld": ("conversation", "An answer was not sent, and why."),
     "turn.opened": ("conversation", "A run takes in what was said up to a place."),
     "memory.written": ("memory", "A revision of a memory: subject, source, labels, content."),

@@ -200,15 +200,30 @@ def _message_observed(stream: str, seq: int, at: int, body: Body) -> Iterator[Ro
         yield Row("leave_conversation", (perspective, stream, actor))
     said = (body["event"], body["actor"], body["way"], body["external"], body["content"])
     labels = ",".join(body["labels"])
-    yield Row("insert_message_event", (perspective, stream, seq, *said, labels, body["at"], body.get("run")))
+    place = body.get("chain", {})
+    caused = (body.get("run"), place.get("root_run"), place.get("hop"))
+    yield Row("insert_message_event", (perspective, stream, seq, *said, labels, body["at"], *caused))
     yield Row("move_conversation", (seq, perspective, stream))
     if body["way"] == "own":
-        yield Row("insert_said", (body["event"], perspective, stream, body["run"]))
+        yield Row("insert_said", (body["event"], body["run"], body["content"], perspective, stream))
+
+
+SAID_STATES = {
+    "delivered": "delivered",
+    "came_back": "delivered",
+    "given_up": "dead",
+    "in_doubt": "in_doubt",
+    "again": "waiting",
+    "closed": "closed",
+}
+"""What a status of `message.delivered` makes of what was said; `failed` leaves it waiting."""
 
 
 def _message_delivered(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:
     if "external" in body:
         yield Row("name_said", (body["external"], body["event"]))
+    if body["status"] in SAID_STATES:
+        yield Row("settle_said", (SAID_STATES[body["status"]], body["event"]))
 
 
 def _turn_opened(stream: str, seq: int, at: int, body: Body) -> Iterator[Row]:

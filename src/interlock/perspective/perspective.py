@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
+from interlock.event.chain import Place
 from interlock.ledger.ledger import Ledger
 from interlock.scope.audience import Room, audiences_in, outsider
 from interlock.scope.label import Labels
@@ -45,7 +46,8 @@ class Conversation:
 @dataclass(frozen=True, slots=True)
 class MessageEvent:
     """A message as the agent observed it or sent it. `content` is the digest of its text, `at` milliseconds since the
-    Unix epoch, `run` the run that said it where the agent did."""
+    Unix epoch, `run` the run that said it where the agent did, `chain` the place of a run that it starts, where another
+    agent said it."""
 
     place: int
     id: str
@@ -55,12 +57,15 @@ class MessageEvent:
     labels: Labels
     at: int
     run: str | None
+    chain: Place | None = None
 
     @classmethod
     def of_row(cls, row: tuple[Any, ...]) -> Self:
         """Read a row of the query `events_after`."""
-        place, name, actor, way, content, labels, at, run = row
-        return cls(place, name, actor, way, content, frozenset(labels.split(",") if labels else ()), at, run)
+        place, name, actor, way, content, named, at, run, root_run, hop = row
+        labels = frozenset(named.split(",") if named else ())
+        chain = None if root_run is None else Place(root_run, hop)
+        return cls(place, name, actor, way, content, labels, at, run, chain)
 
 
 class Perspective:
@@ -122,6 +127,10 @@ class Perspective:
     async def room(self, conversation: str) -> Room:
         """Give who is in a conversation now, as an audience is held against it."""
         return [await self.identities(actor) for actor in await self.participants(conversation)]
+
+    async def has_spoken(self, conversation: str, actor: str) -> bool:
+        """Tell whether somebody said something in a conversation that no agent is known to have said."""
+        return bool(await self._ledger.within(self.address, "has_spoken", conversation, actor))
 
     async def event(self, name: str) -> MessageEvent | None:
         """Give a message event by its id."""

@@ -72,6 +72,13 @@ async def follow_turn(
         found.writes.append(Write(turn["conversation"], None, tuple(drafts)))
 
 
+async def _answered(installation: Installation, run: Run) -> str | None:
+    """Give the keyed digest of what the outside calls the message that a turn's answer is to: the last one."""
+    heard = run.opening["turn"]["events"]
+    rows = await installation.ledger.within(run.agent, "external_of_event", heard[-1]) if heard else []
+    return str(rows[0][0]) if rows else None
+
+
 async def _said(
     installation: Installation, view: Perspective, run: Run, name: str, finished: Finished, found: Following
 ) -> Draft:
@@ -85,8 +92,10 @@ async def _said(
     connector = turn["connector"]
     if installation.settings.connectors[connector].reply_to is not None:
         now = installation.clock.now()
-        row = (name, run.agent, turn["conversation"], connector, answer["digest"], now)
-        found.rows.append(Row("insert_outgoing", row))
+        conversation = await view.conversation(turn["conversation"])
+        thread = conversation.thread if conversation is not None else ""
+        row = (name, run.agent, turn["conversation"], connector, answer["digest"], thread)
+        found.rows.append(Row("insert_outgoing", (*row, await _answered(installation, run), now, 0)))
     at = installation.clock.now()
     event = MessageEvent(0, name, run.agent, "own", answer["digest"], join(run.labels, (label,)), at, run.id)
     text = (await installation.contents.read(event.content)).decode()

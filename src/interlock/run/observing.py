@@ -13,12 +13,13 @@ from interlock.catalogue import Text
 from interlock.clock import new_id
 from interlock.connector.observation import Observation, Person
 from interlock.errors import InterlockError
-from interlock.event.chain import Place, going_on
+from interlock.event.chain import Place
 from interlock.ledger.ledger import Appended, Conflict, ContentRow, Refused, Row, Write
 from interlock.ledger.step import Draft, Head
 from interlock.perspective.perspective import Conversation, MessageEvent, Perspective, identity
 from interlock.run.installation import Installation
 from interlock.run.opening import Opening, Taker
+from interlock.run.recognising import Said, external_digest, going_on_from, said_by_agent
 from interlock.run.remembering import event_rows
 from interlock.run.turn import BATCH, open_turn, turn_draft, turn_of
 from interlock.scope.audience import audience_label
@@ -27,7 +28,7 @@ from interlock.scope.label import UNTRUSTED, Labels, area_label, join, listed
 from interlock.scope.scope import Address, Scope
 from interlock.settings import ConnectorChoice
 
-__all__ = ["Observed", "observe", "room_label"]
+__all__ = ["Observed", "checked", "observe", "room_label"]
 
 TRIES = 20
 LONGEST_TEXT, LONGEST_NAME, LONGEST_ID, LARGEST_ROOM = 64 * 1024, 256, 512, 1000
@@ -69,15 +70,15 @@ async def observe(
     """Bring a message in for every agent that attends the connector; gives what became of it for each.
 
     The same message brought again changes nothing. `taker` takes the runs that are opened; they are queued without one.
-    Raises InterlockError `connector.unknown`, `connector.too_long` or `connector.malformed`.
+    Raises InterlockError `connector.unknown`, `connector.too_long`, `connector.malformed`, or `connector.being_sent`.
     """
     choice = installation.settings.connectors.get(connector)
     if choice is None:
         raise InterlockError(
             "connector.unknown", value=connector, known=sorted(installation.settings.connectors)
         )
-    _check(observation)
-    said = await _said(installation, choice, observation)
+    checked(observation)
+    said = await said_by_agent(installation, connector, choice, observation)
     found = []
     for address, scope, version, state, _ in await installation.ledger.query(
         "listeners_of_event", f"connector:{connector}"
@@ -98,25 +99,11 @@ def room_label(identities: Iterable[frozenset[str]]) -> tuple[str, list[str]]:
     return audience_label(members), members
 
 
-async def _said(
-    installation: Installation, choice: ConnectorChoice, observation: Observation
-) -> tuple[str, str, str, str] | None:
-    """Give what an agent said that this is, coming back: its event, agent, conversation and run."""
-    rows: list[Any] = []
-    if observation.own is not None:
-        rows = await installation.ledger.query("said_by_id", observation.own)
-    if not rows:
-        digest = _external(installation, choice, observation.external)
-        rows = await installation.ledger.query("said_as", digest)
-    return tuple(rows[0]) if rows else None
+def checked(observation: Observation) -> Observation:
+    """Give an observation that is as it must be.
 
-
-def _external(installation: Installation, choice: ConnectorChoice, text: str) -> str:
-    """Give the keyed digest of what the outside calls something; the same for all who see it."""
-    return installation.contents.digest(choice.scope.company, text.encode())
-
-
-def _check(observation: Observation) -> None:
+    Raises InterlockError `connector.too_long` or `connector.malformed`, with the field.
+    """
     people = (observation.sender, *(observation.room or ()))
     if observation.room is not None and len(observation.room) > LARGEST_ROOM:
         raise InterlockError(
@@ -138,6 +125,7 @@ def _check(observation: Observation) -> None:
             raise InterlockError("connector.too_long", field=name, size=size, limit=limit)
         if name in {"external", "thread", "sender"} and not text:
             raise InterlockError("connector.malformed", field=name)
+    return observation
 
 
 class Observing:
@@ -151,13 +139,11 @@ class Observing:
         self._view = Perspective(installation.ledger, spec.address)
         self._way = next(item.way for item in spec.attends if item.connector == connector)
 
-    async def take(
-        self, observation: Observation, said: tuple[str, str, str, str] | None, state: str, taker: Taker
-    ) -> Observed:
+    async def take(self, observation: Observation, said: Said | None, state: str, taker: Taker) -> Observed:
         """Take a message in."""
         agent = self._spec.address
-        if said is not None and said[1] == agent:
-            return Observed(agent, "known", said[2], said[0])
+        if said is not None and said.agent == agent:
+            return Observed(agent, "known", said.conversation, said.event)
         labels = join((area_label(self._choice.scope), UNTRUSTED), self._choice.labels)
         refusal = barrier(
             labels, self._spec.scope, self._installation.settings.vocabulary, {f"connector:{self._connector}"}
@@ -165,7 +151,7 @@ class Observing:
         if refusal is not None:
             await self._note_not_started("barrier", refusal.text)
             return Observed(agent, "refused", reason=refusal.text)
-        place, stopping = await self._place(said)
+        place, stopping = await going_on_from(self._installation, said)
         if stopping is None and state != "active" and self._way == "engage":
             stopping = Text("run.not_started_for", state=Text(f"run.state_{state}"))
         for _ in range(TRIES):
@@ -175,16 +161,6 @@ class Observing:
                     await self._note_not_started(state, stopping)
                 return found
         raise InterlockError("connector.busy", connector=self._connector, agent=agent)
-
-    async def _place(self, said: tuple[str, str, str, str] | None) -> tuple[Place | None, Text | None]:
-        """Give where on a chain this goes on: a message of another agent that came by the outside does not begin a new
-        one (EV-7)."""
-        if said is None:
-            return None, None
-        opening = (await self._installation.ledger.read(said[3], 0, 1))[0].body
-        before = Place.from_dict(opening.get("chain"))
-        reason = going_on(before, self._installation.settings.chain_limit, "request", (said[1],))
-        return (before.next() if before else None), reason
 
     async def _note_not_started(self, state: str, reason: Text) -> None:
         body = {"agent": self._spec.address, "state": state, "reason": reason}
@@ -202,8 +178,8 @@ class Observing:
         taker: Taker,
     ) -> Observed | None:
         """Try once; None when somebody else was faster, and all is to be looked at again."""
-        thread = _external(self._installation, self._choice, observation.thread)
-        external = _external(self._installation, self._choice, observation.external)
+        thread = external_digest(self._installation, self._choice, observation.thread)
+        external = external_digest(self._installation, self._choice, observation.external)
         known = await self._view.conversation_in(self._connector, thread)
         if known is not None:
             seen = await self._installation.ledger.within(
@@ -219,12 +195,12 @@ class Observing:
         if known is None:
             opened = {"perspective": self._spec.address, "connector": self._connector, "thread": thread}
             adding.talk.append(Draft("conversation.opened", opened))
-        event = await self._add(observation, conversation, external, labels, stopping, adding, head)
+        event = await self._add(observation, conversation, external, labels, stopping, place, adding, head)
         wants = self._way == "engage" and stopping is None
         busy = conversation.run if wants and await self._is_open(conversation.run) else None
         opening = None
         if wants and busy is None:
-            opening = await self._turn(conversation, event, adding, place, taker)
+            opening = await self._turn(conversation, event, adding, taker)
         outcome = await self._append(conversation, head, adding, event, opening, busy)
         if not isinstance(outcome, Appended):
             return None
@@ -252,6 +228,7 @@ class Observing:
         external: str,
         labels: Labels,
         stopping: Text | None,
+        place: Place | None,
         adding: _Adding,
         head: Head,
     ) -> MessageEvent:
@@ -268,18 +245,18 @@ class Observing:
         label, members = room_label(identities)
         if not await self._installation.ledger.query("members_of_audience", label):
             adding.met.append(Draft("audience.named", {"members": members, "audience": label}))
-        kept = await self._installation.contents.keep_any(self._spec.scope.company, observation.text.encode())
-        adding.contents.append(kept.row)
+        content = await self._keep(observation, adding)
         way = self._way if stopping is None else "observe"
         event = MessageEvent(
             head.seq + len(adding.talk) + 1,
             new_id("event", self._installation.clock),
             sender,
             way,
-            kept.digest,
+            content,
             join(labels, (label,)),
             observation.at,
             None,
+            place,
         )
         body = {
             "perspective": self._spec.address,
@@ -287,10 +264,12 @@ class Observing:
             "actor": sender,
             "way": way,
             "external": external,
-            "content": kept.digest,
+            "content": content,
             "labels": listed(event.labels),
             "at": event.at,
         }
+        if place is not None:
+            body["chain"] = place.as_dict()
         if joined := sorted(present - before):
             body["joined"] = joined
         if left := sorted(before - present):
@@ -300,9 +279,17 @@ class Observing:
         adding.rows = event_rows(self._spec.address, event, members, observation.text, name, conversation.id)
         return event
 
+    async def _keep(self, observation: Observation, adding: _Adding) -> str:
+        """Keep what was said, and what an answer names to the outside; give the digest of what was said."""
+        contents, company = self._installation.contents, self._choice.scope.company
+        kept = await contents.keep_any(self._spec.scope.company, observation.text.encode())
+        named = (observation.thread, observation.external)
+        adding.contents += [kept.row, *(contents.keep(company, name.encode()).row for name in named)]
+        return kept.digest
+
     async def _actor(self, person: Person, adding: _Adding) -> str:
         """Give the actor that somebody is in this perspective, met now if never before."""
-        external = _external(self._installation, self._choice, person.external)
+        external = external_digest(self._installation, self._choice, person.external)
         mine = identity(self._connector, external)
         for actor, known in adding.identities.items():
             if mine in known:
@@ -327,12 +314,7 @@ class Observing:
         return actor
 
     async def _turn(
-        self,
-        conversation: Conversation,
-        event: MessageEvent,
-        adding: _Adding,
-        place: Place | None,
-        taker: Taker,
+        self, conversation: Conversation, event: MessageEvent, adding: _Adding, taker: Taker
     ) -> Opening:
         after = await self._view.events_after(conversation.id, conversation.turned, BATCH)
         room = {
@@ -340,9 +322,7 @@ class Observing:
             for actor in await self._present(conversation, adding)
         }
         fresh = [draft.body["audience"] for draft in adding.met if draft.kind == "audience.named"]
-        turn = await turn_of(
-            self._installation, self._view, conversation, [*after, event], (), room, place, fresh
-        )
+        turn = await turn_of(self._installation, self._view, conversation, [*after, event], (), room, fresh)
         return open_turn(self._installation, self._spec, self._version, turn, taker)
 
     async def _present(self, conversation: Conversation, adding: _Adding) -> set[str]:

@@ -20,7 +20,7 @@ from interlock.run.opening import Given, Taker, opened_by_message
 from interlock.run.people import People, said_by_person
 from interlock.run.post import posted
 from interlock.run.timer import timer_row
-from interlock.run.waiting import NOTHING, Item
+from interlock.run.waiting import NOTHING, SAID_KINDS, Item
 from interlock.scope.barrier import barrier
 from interlock.scope.label import Labels
 from interlock.scope.scope import Address, Scope
@@ -71,15 +71,38 @@ class PeopleTask(People):
 
     async def close(self, start: str, by: str, reason: str) -> Item:
         """Close a task that people own, or put away a conflict that was seen, or the question about an action that is
-        not in doubt any more. Raises InterlockError `queue.*`."""
+        not in doubt any more, or what an agent said and did not arrive, or nobody knows. Raises InterlockError
+        `queue.*`."""
         item = await self.find(start)
-        if item.kind == "conflict" or (item.kind == "action" and not await self._in_doubt(item)):
+        if item.kind in SAID_KINDS.values():
+            await self._put_away(item, by, reason)
+        elif item.kind == "conflict" or (item.kind == "action" and not await self._in_doubt(item)):
             await self._answered(item, by, "seen", reason)
         elif item.kind == "task":
             await self._close_task(item, by, reason)
         else:
             raise InterlockError("queue.not_closable", value=item.id, kind=item.kind)
         return item
+
+    async def _put_away(self, item: Item, by: str, reason: str) -> None:
+        """Note that a person leaves it at what became of a message to the outside."""
+        self._check(by, Scope(item.scope))
+        kept = self._words(reason, await self._company(item))
+        conversation = (await self._ledger.query("said_by_id", item.id))[0][2]
+        body = {
+            "perspective": item.agent,
+            "event": item.id,
+            "status": "closed",
+            "by": by,
+            "said": kept.digest,
+        }
+        outcome = await self._ledger.append(
+            (Write(conversation, None, (Draft("message.delivered", body),)),),
+            guards=(Row("said_is_undelivered", (item.id,), "not_dead"),),
+            contents=(kept.row,),
+        )
+        if isinstance(outcome, Refused):
+            raise InterlockError("connector.not_dead", value=item.id)
 
     async def _in_doubt(self, item: Item) -> bool:
         asked = await self._asked(item)

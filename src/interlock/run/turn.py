@@ -4,7 +4,7 @@ While a turn's run is open, what is said waits for the next turn. What was said 
 is in the conversation now could observe it (ME-2).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from interlock.agent.spec import Spec
@@ -32,12 +32,12 @@ async def turn_of(
     said: list[MessageEvent],
     own: tuple[tuple[str, Labels], ...],
     room: Mapping[str, frozenset[str]],
-    place: Place | None,
     fresh: Collection[str] = (),
 ) -> Turn:
     """Give the turn that takes in what was said since the last one, with what was said before as far as everybody who
     is there now could observe it (ME-2). `own` is what the agent says at this moment, with its labels, and `fresh` the
-    audiences that are named at this moment: those of who is there now."""
+    audiences that are named at this moment: those of who is there now. Where agents said some of it, the one furthest
+    on its chain tells the turn's place, so that no chain is lost among what waited (EV-7)."""
     batch = [item for item in said if item.way != "own"]
     earlier = await view.events_before(conversation.id, conversation.turned, installation.settings.history)
     shown = [item for item in (*earlier, *said) if item.way == "own" or item not in batch]
@@ -57,8 +57,12 @@ async def turn_of(
         tuple(sorted(room)),
         batch[-1].actor,
         labels,
-        place,
+        _furthest(item.chain for item in batch if item.way == "engage"),
     )
+
+
+def _furthest(places: Iterable[Place | None]) -> Place | None:
+    return max((place for place in places if place is not None), key=lambda place: place.hop, default=None)
 
 
 async def _may_see(view: Perspective, event: MessageEvent, room: Room) -> bool:
@@ -112,7 +116,6 @@ async def next_turn(
         said,
         own,
         {one: await view.identities(one) for one in await view.participants(found.id)},
-        None,
     )
     opening = open_turn(installation, await installation.spec(agent, version), version, turn, taker)
     return NextTurn([turn_draft(agent, opening, turn.last)], guard, opening)

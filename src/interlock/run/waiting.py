@@ -17,6 +17,8 @@ NOTHING = "–"
 OWNED = frozenset({"task.opened", "task.handed_over", "task.queued", "task.taken"})
 """The steps by which a task comes to an owner."""
 TRAIL = 1_000_000
+SAID_KINDS = {"dead": "undelivered", "in_doubt": "delivery_in_doubt"}
+"""By how it stands with what an agent said: as what people have it."""
 """More steps than the stream of a root task has."""
 
 
@@ -24,8 +26,9 @@ TRAIL = 1_000_000
 class Item:
     """Something that waits for a person.
 
-    kind: `approval`, `question`, `action`, `conflict`, `task` or `dead_letter`. id: that of the question, the task or
-    the message. scope: whose people it waits for. form: what they are shown, read from the content store. since,
+    kind: `approval`, `question`, `action`, `conflict`, `task`, `dead_letter`, `undelivered` or `delivery_in_doubt`. id:
+    that of the question, the task or the message. scope: whose people it waits for. form: what they are shown, read
+    from the content store. since,
     due_at: since and until when, in milliseconds since the Unix epoch; `due_at` 0 for no limit. agent: who asks;
     outcome, answered_by: what became of it.
     """
@@ -192,7 +195,34 @@ class Waiting:
         while rows := await self._ledger.query("messages_dead", after, PAGE):
             after = rows[-1][0]
             found += [await self._dead_letter(*row) for row in rows]
+        return [*found, *await self._undelivered()]
+
+    async def _undelivered(self) -> list[Item]:
+        found, after = [], ""
+        while rows := await self._ledger.query("said_undelivered", after, PAGE):
+            after = rows[-1][0]
+            found += [await self._unsaid(*row) for row in rows]
         return found
+
+    async def _unsaid(self, name: str, agent: str, conversation: str, run: str, state: str) -> Item:
+        """What an agent said and the outside would not take, or nobody knows, with why."""
+        steps = [step for step in await self._steps(conversation) if step.body.get("event") == name]
+        said, last = steps[0].body, steps[-1]
+        form: dict[str, Any] = {"connector": await self._connector(agent, conversation)}
+        try:
+            form["text"] = (await self._installation.contents.read(said["content"])).decode(
+                "utf-8", "replace"
+            )
+        except InterlockError as error:
+            form["unreadable"] = error.code
+        if "deadline" in last.body:
+            form["deadline"] = last.body["deadline"]
+        row, kind = (await self._ledger.query("run_by_id", run))[0], SAID_KINDS[state]
+        where = (row[3], row[5], row[4], run)
+        return Item(kind, name, *where, last.at, agent=agent, reason=last.body["reason"], form=form)
+
+    async def _connector(self, agent: str, conversation: str) -> str:
+        return str((await self._ledger.within(agent, "conversation_by_id", conversation))[0][1])
 
     async def _dead_letter(self, name: str, root: str, kind: str, sender: str, recipient: str) -> Item:
         place = (await self._ledger.query("message_by_id", name))[0][3]
@@ -223,7 +253,7 @@ class Waiting:
         if name.startswith("question_"):
             row = (await self._ledger.query("question_by_id", name))[0]
             return await self._question_item(row, await self._asked_at(row[1]))
-        if name.startswith("message_"):
+        if name.startswith(("message_", "event_")):
             return next(item for item in await self._dead_letters() if item.id == name)
         return await self._task_item(await self._task(name))
 
@@ -242,9 +272,10 @@ class Waiting:
             for kind in (named,) if named else ("question", "task"):
                 rows = await self._ledger.query(f"{kind}s_starting_with", f"{kind}_{rest}", f"{kind}_{rest}~")
                 found += [row[0] for row in rows]
-        if rest and named in {"", "message"}:
+        if rest and named in {"", "message", "event"}:
             letters = [item.id for item in await self._dead_letters()]
-            found += [name for name in letters if name.startswith(f"message_{rest}")]
+            starts = tuple(f"{kind}_{rest}" for kind in ((named,) if named else ("message", "event")))
+            found += [name for name in letters if name.startswith(starts)]
         return found
 
     async def _task(self, name: str) -> Task:

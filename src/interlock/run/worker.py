@@ -26,6 +26,7 @@ from interlock.ledger.sqlite import SqliteLedger, connect
 from interlock.run.dispatcher import Dispatcher
 from interlock.run.installation import Installation
 from interlock.run.opening import Taker
+from interlock.run.outbox import Outbox
 from interlock.run.part import spec_of_run
 from interlock.run.recorder import Lost
 from interlock.run.run import OPEN, TRAIL, Run, fold
@@ -130,6 +131,7 @@ class Worker:
         """How many runs this worker brought to their end."""
         self.dispatcher = Dispatcher(installation)
         self._timers = Timers(installation)
+        self._outbox = Outbox(installation)
 
     async def __aenter__(self) -> "Worker":
         self._liveness.__enter__()
@@ -150,6 +152,7 @@ class Worker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._outbox.close()
         with suppress(InterlockError):  # if the ledger still cannot be written, the leases end by themselves
             self._stranded += self._unbegun.items()
             await self._give_back()
@@ -163,6 +166,15 @@ class Worker:
         if self._stopping:
             return Taker()
         return Taker(self.name, self._installation.clock.now() + self._installation.settings.lease_ms)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a run that is taken now begins at once."""
+        return self._running < self._concurrency
+
+    @property
+    def _under_way(self) -> list[asyncio.Task[None]]:
+        return [*self._tasks.values(), *self._outbox.tasks]
 
     # Taking runs
 
@@ -235,8 +247,8 @@ class Worker:
         """Wait until nothing is left to do now: runs, what they opened, what is owed, and timers that are due. What
         waits for people is left to them."""
         while True:
-            while self._tasks:
-                await asyncio.wait(self._tasks.values())
+            while self._under_way:
+                await asyncio.wait(self._under_way)
             # What could not go on for now would be met again at once.
             if self._stranded or not await self._look_over():
                 break
@@ -244,14 +256,15 @@ class Worker:
 
     async def drain(self) -> None:
         """Work until nothing is left to claim or owed; as long as the ledger cannot be written, wait."""
-        while (found := await self._look_round()) != 0 or self._tasks:
-            if self._tasks:
-                await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED, timeout=POLL)
+        while (found := await self._look_round()) != 0 or self._under_way:
+            if self._under_way:
+                await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED, timeout=POLL)
             elif found is None:
                 await asyncio.sleep(POLL)
 
     async def _look_over(self) -> int:
-        return await self._timers.fire() + await self.dispatcher.sweep() + await self.claim()
+        found = await self._timers.fire() + await self.dispatcher.sweep() + await self.claim()
+        return found + await self._outbox.sweep()
 
     async def _look_round(self) -> int | None:
         """Settle what is owed and claim what is free. Gives how much that was; None when the ledger cannot be
@@ -275,12 +288,12 @@ class Worker:
         give the rest back."""
         while not stop.is_set():
             await self._look_round()
-            await _first_of(stop, self._tasks.values(), POLL)
+            await _first_of(stop, self._under_way, POLL)
         self._stopping = True
         hurry, time = hurry or asyncio.Event(), asyncio.get_running_loop().time
         end = time() + grace
-        while self._tasks and not hurry.is_set() and time() < end:
-            await _first_of(hurry, self._tasks.values(), end - time())
+        while self._under_way and not hurry.is_set() and time() < end:
+            await _first_of(hurry, self._under_way, end - time())
 
     # One run
 

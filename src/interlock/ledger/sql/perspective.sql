@@ -39,22 +39,28 @@ SELECT actor FROM participant WHERE conversation = ? ORDER BY actor;
 -- name: event_observed
 SELECT id, place FROM message_event WHERE conversation = ? AND external = ?;
 
+-- name: external_of_event
+SELECT external FROM message_event WHERE id = ?;
+
 -- name: event_by_id
-SELECT place, id, actor, way, content, labels, at, run FROM message_event WHERE id = ?;
+SELECT place, id, actor, way, content, labels, at, run, root_run, hop FROM message_event WHERE id = ?;
 
 -- name: events_before
 -- What was said up to a place, the last first.
-SELECT place, id, actor, way, content, labels, at, run FROM message_event
+SELECT place, id, actor, way, content, labels, at, run, root_run, hop FROM message_event
 WHERE conversation = ? AND place <= ? ORDER BY place DESC LIMIT ?;
 
 -- name: events_after
-SELECT place, id, actor, way, content, labels, at, run FROM message_event
+SELECT place, id, actor, way, content, labels, at, run, root_run, hop FROM message_event
 WHERE conversation = ? AND place > ? ORDER BY place LIMIT ?;
 
 -- name: events_of_actor
 -- What an actor said to the agent anywhere, the last first.
 SELECT conversation, place, id, way, content, labels, at FROM message_event
 WHERE actor = ? AND at < ? ORDER BY at DESC LIMIT ?;
+
+-- name: has_spoken
+SELECT 1 FROM message_event WHERE conversation = ? AND actor = ? AND root_run IS NULL LIMIT 1;
 
 -- name: waits_for_turn
 -- Whether something engages the agent that no turn took in yet.

@@ -208,8 +208,9 @@ INSERT INTO participant (perspective, conversation, actor) VALUES (?, ?, ?) ON C
 DELETE FROM participant WHERE perspective = ? AND conversation = ? AND actor = ?;
 
 -- name: insert_message_event
-INSERT INTO message_event (perspective, conversation, place, id, actor, way, external, content, labels, at, run)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO message_event
+  (perspective, conversation, place, id, actor, way, external, content, labels, at, run, root_run, hop)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: move_conversation
 UPDATE conversation SET place = ? WHERE perspective = ? AND id = ?;
@@ -226,16 +227,41 @@ UPDATE conversation SET place = place WHERE perspective = ? AND id = ? AND place
 UPDATE run SET status = status WHERE id = ? AND status = 'open';
 
 -- name: insert_said
-INSERT INTO said (id, agent, conversation, run) VALUES (?, ?, ?, ?);
+INSERT INTO said (id, agent, conversation, run, content, thread)
+SELECT ?, perspective, id, ?, ?, thread FROM conversation WHERE perspective = ? AND id = ?;
 
 -- name: name_said
 UPDATE said SET external = ? WHERE id = ?;
 
+-- name: settle_said
+UPDATE said SET state = ? WHERE id = ?;
+
+-- name: said_undelivered
+SELECT id, agent, conversation, run, state FROM said
+WHERE state IN ('dead', 'in_doubt') AND id > ? ORDER BY id LIMIT ?;
+
+-- name: said_is_undelivered
+-- A guard: what an agent said did not arrive, or nobody knows, and no person has decided on it yet.
+UPDATE said SET state = state WHERE id = ? AND state IN ('dead', 'in_doubt');
+
+-- name: said_unnamed
+-- What agents said into a thread with just this content, and the outside may have under a name that it has not told; the
+-- last first, and whether it is being sent now.
+SELECT said.id, said.agent, said.conversation, said.run, coalesce(outgoing.claimed, 0)
+FROM said LEFT JOIN outgoing ON outgoing.id = said.id
+WHERE said.thread = ? AND said.content = ? AND said.external IS NULL
+  AND (said.state IN ('delivered', 'in_doubt') OR outgoing.claimed = 1 OR outgoing.doubtful = 1)
+ORDER BY said.id DESC LIMIT 100;
+
+-- name: said_is_unnamed
+-- A guard: nobody has found out what the outside calls it.
+UPDATE said SET state = state WHERE id = ? AND external IS NULL;
+
 -- name: said_by_id
-SELECT id, agent, conversation, run FROM said WHERE id = ?;
+SELECT id, agent, conversation, run, state FROM said WHERE id = ?;
 
 -- name: said_as
-SELECT id, agent, conversation, run FROM said WHERE external = ?;
+SELECT id, agent, conversation, run, state FROM said WHERE external = ?;
 
 -- name: insert_memory
 INSERT INTO memory (perspective, id, revision, subject, run, message, conversation, labels, content, at)
@@ -411,17 +437,62 @@ DELETE FROM timer WHERE id = ?;
 SELECT id, due_at, kind, root, body FROM timer WHERE due_at <= ? ORDER BY due_at, id LIMIT ?;
 
 -- name: insert_outgoing
-INSERT INTO outgoing (id, agent, conversation, connector, content, due_at) VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO outgoing (id, agent, conversation, connector, content, thread, in_reply_to, due_at, doubtful)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: outgoing_connectors
+-- Which connectors have something to send; each is looked up, whatever waits.
+SELECT connector FROM (
+  WITH RECURSIVE found (connector) AS (
+    SELECT min(connector) FROM outgoing
+    UNION ALL
+    SELECT (SELECT min(connector) FROM outgoing WHERE connector > found.connector) FROM found
+    WHERE found.connector IS NOT NULL
+  )
+  SELECT connector FROM found
+) WHERE connector IS NOT NULL;
 
 -- name: outgoing_due
-SELECT id, agent, conversation, connector, content, due_at, attempts FROM outgoing
-WHERE due_at <= ? ORDER BY due_at, id LIMIT ?;
+-- What a connector is to send now. What was said earlier in a conversation goes first.
+SELECT id, agent, conversation, content, thread, in_reply_to, attempts, claimed, doubtful FROM outgoing
+WHERE connector = ? AND due_at <= ? AND NOT EXISTS (
+  SELECT 1 FROM outgoing AS earlier
+  WHERE earlier.conversation = outgoing.conversation AND earlier.id < outgoing.id)
+ORDER BY due_at, id LIMIT ?;
+
+-- name: outgoing_waiting
+-- How many wait at a connector, as far as it is worth counting.
+SELECT count(*) FROM (SELECT 1 FROM outgoing WHERE connector = ? LIMIT 100000);
+
+-- name: claim_outgoing
+-- A guard: nobody else sends it.
+UPDATE outgoing
+SET due_at = ?, attempts = attempts + 1, doubtful = max(doubtful, claimed), claimed = 1
+WHERE id = ? AND attempts = ?;
 
 -- name: postpone_outgoing
-UPDATE outgoing SET due_at = ?, attempts = attempts + 1 WHERE id = ? AND attempts = ?;
+-- A guard: nobody else sends it.
+UPDATE outgoing SET due_at = ?, claimed = 0, doubtful = ? WHERE id = ? AND attempts = ?;
 
 -- name: end_outgoing
-DELETE FROM outgoing WHERE id = ?;
+-- A guard: nobody else sends it.
+DELETE FROM outgoing WHERE id = ? AND attempts = ?;
+
+-- name: drop_outgoing
+-- What came back needs no sending, unless somebody is at it.
+DELETE FROM outgoing WHERE id = ? AND claimed = 0;
+
+-- name: insert_received
+INSERT INTO received (connector, id, content, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: received_by_id
+SELECT content, done FROM received WHERE connector = ? AND id = ?;
+
+-- name: settle_received
+UPDATE received SET done = 1 WHERE connector = ? AND id = ?;
+
+-- name: forget_received
+DELETE FROM received WHERE at < ?;
 
 -- name: insert_budget
 INSERT INTO budget (subject, tool_calls, tokens, money, wall_ms) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;

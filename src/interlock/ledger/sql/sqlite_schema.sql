@@ -249,7 +249,8 @@ CREATE TABLE participant (
 ) STRICT, WITHOUT ROWID;
 
 -- A message as the agent observed it, or sent it (`way` is 'own'; then `run` said it). `external` is the keyed digest
--- of what the outside calls it.
+-- of what the outside calls it. `root_run` and `hop` say where on its chain a run stands that this starts, where an agent
+-- said it.
 CREATE TABLE message_event (
   perspective  TEXT    NOT NULL,
   conversation TEXT    NOT NULL,
@@ -262,6 +263,8 @@ CREATE TABLE message_event (
   labels       TEXT    NOT NULL,
   at           INTEGER NOT NULL,
   run          TEXT,
+  root_run     TEXT,
+  hop          INTEGER,
   PRIMARY KEY (perspective, conversation, place)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX message_event_once ON message_event (perspective, conversation, external);
@@ -296,15 +299,22 @@ CREATE TABLE foreign_artifact (
 ) STRICT, WITHOUT ROWID;
 
 -- What an agent said outside, so that it is known when it comes back; `external` is the keyed digest of what the outside
--- calls it, as soon as that is known.
+-- calls it, as soon as that is known. `thread` and `content` are keyed digests. `state` is 'dead' when the outside would
+-- not take it, 'in_doubt' when nobody knows whether it did, 'closed' when a person put either away.
 CREATE TABLE said (
   id           TEXT NOT NULL PRIMARY KEY,
   agent        TEXT NOT NULL,
   conversation TEXT NOT NULL,
   run          TEXT NOT NULL,
-  external     TEXT
+  external     TEXT,
+  thread       TEXT NOT NULL,
+  content      TEXT NOT NULL,
+  state        TEXT NOT NULL DEFAULT 'waiting'
+    CHECK (state IN ('waiting', 'delivered', 'dead', 'in_doubt', 'closed'))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX said_as ON said (external) WHERE external IS NOT NULL;
+CREATE INDEX said_unnamed ON said (thread, content, id) WHERE external IS NULL;
+CREATE INDEX said_undelivered ON said (id) WHERE state IN ('dead', 'in_doubt');
 
 -- Who an audience is, by its label: identities, a connector's name and a keyed digest. It says who may have data, and is
 -- never itself shown.
@@ -354,18 +364,37 @@ CREATE TABLE timer (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX timer_by_due ON timer (due_at, id);
 
--- What an agent said in a conversation and the outside has not taken yet. After a crash the row is still there: it is
--- sent again under the same id, by which the outside knows it.
+-- What an agent said in a conversation and the outside has not taken yet. Who sends it claims it, which moves `due_at`
+-- beyond the time that this takes; a claim that is over tells of a crash, after which nobody knows whether it arrived.
+-- `doubtful` says that an earlier attempt ended so. `thread` and `in_reply_to` are the keyed digests of what the outside
+-- calls them, and content.
 CREATE TABLE outgoing (
   id           TEXT    NOT NULL PRIMARY KEY,
   agent        TEXT    NOT NULL,
   conversation TEXT    NOT NULL,
   connector    TEXT    NOT NULL,
   content      TEXT    NOT NULL,
+  thread       TEXT    NOT NULL,
+  in_reply_to  TEXT,
   due_at       INTEGER NOT NULL,
-  attempts     INTEGER NOT NULL DEFAULT 0
+  attempts     INTEGER NOT NULL DEFAULT 0,
+  claimed      INTEGER NOT NULL DEFAULT 0,
+  doubtful     INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX outgoing_by_due ON outgoing (due_at, id);
+CREATE INDEX outgoing_by_due ON outgoing (connector, due_at, id);
+CREATE INDEX outgoing_of_conversation ON outgoing (conversation, id);
+
+-- What a connector received, by the keyed digest of the sender's id for it, so that the same is not taken twice and
+-- nothing else under its id. After a crash a row that is not `done` lets the sender bring it again. Rows go with time.
+CREATE TABLE received (
+  connector TEXT    NOT NULL,
+  id        TEXT    NOT NULL,
+  content   TEXT    NOT NULL,
+  at        INTEGER NOT NULL,
+  done      INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (connector, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX received_by_time ON received (at);
 
 -- What is left of a shared budget: a root task's, or a scope's for a day. After a crash what a run drew stays
 -- drawn until that run closes. NULL means that nobody set a limit.
