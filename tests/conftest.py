@@ -1,10 +1,30 @@
-"""Fixtures of all tests."""
+"""How the tests are run, and the fixtures of all of them."""
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.processes import Processes, processes
+
+# How long an example takes says how busy the machine is: tests run beside each other.
+settings.register_profile("beside_others", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("beside_others")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Run named files and tests in this process, where they start at once and may print, and folders on all cores."""
+    paths = [Path(argument.partition("::")[0]) for argument in config.args]
+    return None if any(path.is_dir() for path in paths) else 0
+
+
+@pytest.fixture(scope="session")
+def commands() -> Iterator[Processes]:
+    """What starts `interlock` commands, each in a process of its own."""
+    with processes() as found:
+        yield found
 
 
 @pytest.fixture(autouse=True)

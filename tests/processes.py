@@ -31,6 +31,9 @@ COMMANDS = (
     *("graph", "verify", "prompt", "demo", "exchange", "channels", "queue", "send", "connector"),
 )
 LOADED = (
+    "babel.dates",
+    "babel.numbers",
+    "importlib.resources.readers",
     "interlock.runtime",
     "interlock.run.worker",
     "interlock.connector.model.scripted",
@@ -225,6 +228,8 @@ if __name__ == "__main__":
     for module in LOADED:
         importlib.import_module(module)
     from interlock.cli import main
+    from interlock.ledger.sql import queries
 
+    queries("queries.sql")
     gc.freeze()
     main(_serve())

@@ -19,7 +19,7 @@ from interlock.fault import POINTS
 from tests.acceptance.company import Company
 from tests.processes import Processes, processes
 
-__all__ = ["KINDS", "made", "one_round", "points_of"]
+__all__ = ["KINDS", "LATE", "hand_over_alone", "made", "one_round", "points_of"]
 
 A, B = "a@acme/platform", "b@acme/platform"
 KINDS = ("sender", "receiver", "timer")
@@ -56,11 +56,16 @@ def points_of(kind: str) -> list[str]:
     return [point for point in POINTS if point.startswith((*mine[kind], *shared)) and point != "run.opened"]
 
 
-def one_round(company: Company, commands: Processes, kills: list[tuple[str, str, int]]) -> str:
-    """Kill processes as `kills` says (kind, point, which time), let workers go on, and check. Gives what came of it."""
+def one_round(
+    company: Company, commands: Processes, kills: list[tuple[str, str, int]], *, overdue: bool = False
+) -> str:
+    """Kill processes as `kills` says (kind, point, which time), let workers go on, and check. Gives what came of it.
+
+    `overdue` says that the hand-off has been made and its time is over, as a timer process finds it.
+    """
     for kind, point, count in kills:
-        if kind == "timer":
-            _hand_over_alone(company, commands)
+        if kind == "timer" and not overdue:
+            hand_over_alone(company, commands)
             time.sleep(LATE)
         fault = {"INTERLOCK_FAULT": f"{point}:{count}"}
         done = commands.run("worker", "--drain", folder=company.folder, environment=fault)
@@ -76,7 +81,7 @@ def one_round(company: Company, commands: Processes, kills: list[tuple[str, str,
     return _outcome(company, kills)
 
 
-def _hand_over_alone(company: Company, commands: Processes) -> None:
+def hand_over_alone(company: Company, commands: Processes) -> None:
     """Let the sender hand over, and die before anybody takes it."""
     fault = {"INTERLOCK_FAULT": "hand_off.after_send:1"}
     commands.run("worker", "--drain", folder=company.folder, environment=fault)

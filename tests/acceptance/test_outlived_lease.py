@@ -17,7 +17,7 @@ PAYER = "payer@acme/platform"
 def test_a_write_that_outlasts_its_lease_is_entered_once_while_the_heart_beats(
     commands: Processes, tmp_path: Path
 ) -> None:
-    company = published(tmp_path, commands, "payer", lease="1s")
+    company = published(tmp_path, commands, "payer", lease="2s")
     (run,) = queue(company.folder, PAYER, 1)
     first = commands.start("worker", folder=company.folder)
     until(lambda: company.effects["pay"], first)

@@ -143,7 +143,7 @@ def test_a_worker_that_slept_past_its_lease_writes_nothing_when_it_wakes(
 
 @pytest.mark.rule("WK-2")
 def test_a_body_that_blocks_its_process_keeps_its_lease(commands: Processes, tmp_path: Path) -> None:
-    company = published(tmp_path, commands, "blocker", lease="1s")
+    company = published(tmp_path, commands, "blocker", lease="2s")
     queue(company.folder, "blocker@acme/platform", 1)
     blocked = commands.start("worker", folder=company.folder)
     until(lambda: company.effects["block"], blocked)

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 from tests.house.project import ROOT, sources, tree_of
@@ -13,6 +14,7 @@ PAGE = ROOT / "docs" / "rules.md"
 ROW = re.compile(r"^\| ((?:[A-Z]{2}-|F)\d+) \| (.+?) \| (.*?) \|$", re.MULTILINE)
 
 
+@cache
 def proved() -> dict[str, list[str]]:
     """Give each id that a test carries, with the files of those tests."""
     found: defaultdict[str, set[str]] = defaultdict(set)

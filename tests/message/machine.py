@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -326,11 +326,13 @@ class TaskMachine(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-def run_machine(examples: int, steps: int, *, derandomize: bool = True, shrink: bool = False) -> int:
-    """Run the machine, and give how many steps it made."""
+def run_machine(
+    examples: int, steps: int, *, part: int = 0, derandomize: bool = True, shrink: bool = False
+) -> int:
+    """Run the machine, and give how many steps it made. Each `part` has stories of its own, the same each time."""
     TaskMachine.steps_made = 0
     run_state_machine_as_test(
-        TaskMachine,
+        seed(part)(type("TaskMachine", (TaskMachine,), {})) if derandomize else TaskMachine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
