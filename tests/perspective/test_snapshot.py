@@ -12,7 +12,7 @@ from interlock.connector.model.scripted import ScriptedModel
 from interlock.errors import InterlockError
 from interlock.gate.budget import Budget
 from interlock.perspective.snapshot import COMPLETE_EVERY, load
-from interlock.settings import ModelChoice
+from interlock.settings import ModelChoice, Sizes
 from interlock.testing import ProviderServer, Reply
 from tests.run.scene import (
     Calls,
@@ -183,6 +183,50 @@ def test_a_hundred_snapshots_cost_what_is_new_in_each_and_give_their_exact_bytes
         assert after_100 <= 2.3 * after_50
         assert after_100 < sum(map(len, sent)) / 20
 
+    play(story())
+
+
+@pytest.mark.rule("PS-1", "PX-6", "ME-4")
+@pytest.mark.fault("F3")
+@pytest.mark.parametrize("limit", [2 * 1024 * 1024, 160_000], ids=["all of it", "left out and summarised"])
+def test_a_hundred_calls_cost_on_disk_what_is_new_and_the_provider_saw_exactly_these_bytes(tmp_path, limit):
+    """The same over HTTP, with a provider on loopback that keeps what it received; and where a prompt has room for
+    a third of it, so that results are left out and older entries summarised."""
+
+    def size():
+        files = [path for path in (tmp_path / ".interlock").rglob("*") if path.is_file()]
+        return sum(path.stat().st_size for path in files)
+
+    def reply(_):
+        sizes.append(size())
+        if len(sizes) < 100:
+            return Reply(calls=(Call(f"c{len(sizes)}", "look", "{}"),))
+        return Reply(calls=(Call("last", "finish", '{"summary": "done"}'),))
+
+    async def story():
+        with ProviderServer(reply) as server:
+            choice = ModelChoice("openai", "gpt-4o", base_url=server.openai_url)
+            settings = {"tools": [chatter(Calls())], "limits": WIDE, "task_budget": WIDE}
+            settings |= {"models": {"default": choice}, "sizes": Sizes(prompt=limit)}
+            specs = [spec_of("a", tools=("look",), instructions="Be exact about each. " * 2_000)]
+            async with world(tmp_path, None, specs, synchronous="NORMAL", **settings) as runtime:
+                models = Models({"default": choice}, tmp_path, {})
+                runtime.installation.models = models
+                state = await go_through(runtime, at("a"), "go")
+                await models.close()
+                assert state.status == "finished", state.reason
+                asked = await trail(runtime, state.id, "model.asked")
+                made = await trail(runtime, state.id, "context.compacted")
+                assert bool(made) == (limit < 1_000_000)
+                assert len(asked) == len(server.received) == 100
+                for body, received in zip(asked, server.received, strict=True):
+                    snapshot = await load(runtime.installation.contents, body["snapshot"])
+                    assert snapshot.request == received.body
+                assert await sound(runtime)
+        print(f"after 50 calls {sizes[49]} bytes, after 100 {size()}: {size() / sizes[49]:.3f} times")
+        assert size() <= 2.3 * sizes[49]
+
+    sizes = []
     play(story())
 
 
