@@ -43,7 +43,7 @@ LABELS = st.frozensets(st.sampled_from(["untrusted", "pii", "area:acme/desk", "a
 
 @st.composite
 def conversations(draw):
-    """Entries as a run has them: messages, and answers with the results of their calls, the last perhaps open."""
+    """Entries as a run has them: messages, and answers with the results of their calls, some still open."""
     found = []
     count = draw(st.integers(0, 8))
     for number in range(count):
@@ -52,7 +52,7 @@ def conversations(draw):
             found.append(Shown("heard", "user", (Fenced("message", text),), draw(LABELS)))
         calls = tuple(Call(f"{number}-{part}", "look", "{}") for part in range(draw(st.integers(0, 3))))
         found.append(Shown("answer", "assistant", ("a" * draw(st.integers(1, 200)),), calls=calls))
-        done = calls if number < count - 1 else calls[: draw(st.integers(0, len(calls)))]
+        done = calls[: draw(st.integers(0, len(calls)))] if draw(st.booleans()) else calls
         for call in done:
             text = "r" * draw(st.integers(1, 500))
             found.append(Shown("result", "tool", (Fenced("tool", text),), draw(LABELS), call=call.id))
