@@ -324,16 +324,22 @@ class Runtime:
         about["labels"] = labels.split(",") if labels else []
         return about, await self.installation.contents.read(digest)
 
-    async def prompt(self, run: str, number: int | None = None) -> tuple[Snapshot, dict[str, Any]]:
-        """Give the snapshot of a run's `number`-th model call (the last one unless told), and its step's body.
+    async def prompt(
+        self, run: str, number: int | None = None, compaction: int | None = None
+    ) -> tuple[Snapshot, dict[str, Any]]:
+        """Give the snapshot of a run's `number`-th model call (the last one unless told), and its step's body; or of the
+        one that summarised for a `compaction`.
 
         Raises InterlockError `prompt.none`.
         """
         asked = [step.body for step in await self._ledger.read(run, 0, TRAIL) if step.kind == "model.asked"]
         own = [body for body in asked if not body.keys() & BESIDE]
         wanted = [body for body in own if number is None or body["n"] == number]
+        if compaction is not None:
+            wanted = [body for body in asked if body.get("compacting") == compaction]
         if not wanted:
-            raise InterlockError("prompt.none", run=run, number=number or 1, known=len(asked))
+            known = len({body["n"] for body in own})
+            raise InterlockError("prompt.none", run=run, number=compaction or number or 1, known=known)
         return await load(self.installation.contents, wanted[-1]["snapshot"]), wanted[-1]
 
     async def verify(self, stream: str | None = None) -> AsyncIterator[Finding]:

@@ -304,11 +304,27 @@ AS_JSON = [
     ("verify",),
     ("verify", "RUN"),
     ("prompt", "show", "RUN"),
+    ("prompt", "diff", "RUN"),
     ("work", "show", "RUN"),
     ("agents", "pause", LISTENER),
     ("agents", "resume", LISTENER),
     ("init", "elsewhere"),
 ]
+
+
+@pytest.mark.rule("PS-2")
+def test_a_prompt_is_shown_against_the_one_before_it(own: Company, commands: Processes) -> None:
+    run = runs_of(own)[0]
+    first, second = (
+        commands.run("prompt", "show", run, number, "--raw", folder=own.folder).out for number in "12"
+    )
+    found = commands.run("prompt", "diff", run, "2", "--json", folder=own.folder).json()
+    assert found["gone"] == 0 and found["new"] == len(found["changes"]) > 0 and found["kept"] > 1
+    for change in found["changes"]:
+        assert change["mark"] == "+" and json.dumps(change["text"], ensure_ascii=False)[1:-1].encode() in second
+    assert len(second) > len(first)
+    alone = commands.run("prompt", "diff", run, "1", "--json", folder=own.folder).json()
+    assert alone["kept"] == 0 and alone["new"] > 1
 
 
 @pytest.mark.rule("UI-1", "LP-7")
@@ -334,7 +350,7 @@ def test_every_command_has_help_in_both_languages(commands: Processes, tmp_path:
         *([name] for name in COMMANDS),
         *(["agents", name] for name in ("pause", "resume", "retire", "stop")),
     ]
-    for page in [*pages, ["prompt", "show"], ["work", "show"]]:
+    for page in [*pages, ["prompt", "show"], ["prompt", "diff"], ["work", "show"]]:
         english = told(commands.run(*page, "--help", folder=tmp_path))
         portuguese = told(commands.run(*page, "--help", "--lang", "pt-BR", folder=tmp_path))
         assert english.startswith("Usage: interlock") and portuguese.startswith("Uso: interlock")

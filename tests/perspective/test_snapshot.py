@@ -1,6 +1,7 @@
 """Snapshots: the exact bytes of each request, on disk before they leave, at the cost of what is new in each."""
 
 import hashlib
+import itertools
 import random
 
 import apsw
@@ -12,7 +13,7 @@ from interlock.connector.model.scripted import ScriptedModel
 from interlock.errors import InterlockError
 from interlock.gate.budget import Budget
 from interlock.perspective.snapshot import COMPLETE_EVERY, load
-from interlock.settings import ModelChoice
+from interlock.settings import ModelChoice, Sizes
 from interlock.testing import ProviderServer, Reply
 from tests.run.scene import (
     Calls,
@@ -184,6 +185,48 @@ def test_a_hundred_snapshots_cost_what_is_new_in_each_and_give_their_exact_bytes
         assert after_100 < sum(map(len, sent)) / 20
 
     play(story())
+
+
+@pytest.mark.rule("PS-1", "PX-6", "ME-4")
+@pytest.mark.fault("F3")
+@pytest.mark.parametrize("limit", [2 * 1024 * 1024, 160_000], ids=["all of it", "left out and summarised"])
+def test_a_hundred_calls_cost_on_disk_what_is_new_and_the_provider_saw_exactly_these_bytes(tmp_path, limit):
+    """The same over HTTP, with a provider on loopback that keeps what it received; and where a prompt has room for
+    a third of it, so that results are left out and older entries summarised."""
+
+    async def size_after(count):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        numbers = itertools.count(1)
+
+        def reply(_):
+            number = next(numbers)
+            call = ("look", "{}") if number < count else ("finish", '{"summary": "done"}')
+            return Reply(calls=(Call(f"c{number}", *call),))
+
+        with ProviderServer(reply) as server:
+            choice = ModelChoice("openai", "gpt-4o", base_url=server.openai_url)
+            settings = {"tools": [chatter(Calls())], "limits": WIDE, "task_budget": WIDE}
+            settings |= {"models": {"default": choice}, "sizes": Sizes(prompt=limit)}
+            specs = [spec_of("a", tools=("look",), instructions="Be exact about each. " * 2_000)]
+            async with world(folder, None, specs, synchronous="NORMAL", **settings) as runtime:
+                models = Models({"default": choice}, folder, {})
+                runtime.installation.models = models
+                state = await go_through(runtime, at("a"), "go")
+                await models.close()
+                assert state.status == "finished", state.reason
+                asked = await trail(runtime, state.id, "model.asked")
+                made = await trail(runtime, state.id, "context.compacted")
+                assert bool(made) == (limit < 1_000_000)
+                assert len(asked) == len(server.received) == count
+                for body, received in zip(asked, server.received, strict=True):
+                    snapshot = await load(runtime.installation.contents, body["snapshot"])
+                    assert snapshot.request == received.body
+        return sum(path.stat().st_size for path in (folder / ".interlock").rglob("*") if path.is_file())
+
+    after_50, after_100 = play(size_after(50)), play(size_after(100))
+    print(f"after 50 calls {after_50} bytes, after 100 {after_100}: {after_100 / after_50:.3f} times")
+    assert after_100 <= 2.3 * after_50
 
 
 @pytest.mark.rule("PS-1", "CS-8")

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import Annotated
 
@@ -18,8 +19,8 @@ from interlock.runtime import Runtime
 
 __all__ = ["app"]
 
-OLD, NEW = "=", "+"
-"""The marks of what the call before had, too, and of what it did not have."""
+OLD, NEW, GONE = "=", "+", "-"
+"""The marks of what the call before had, too, of what it did not have, and of what it alone had."""
 
 app = App(name="prompt", help_format="plaintext", result_action="return_value")
 
@@ -30,20 +31,87 @@ def show(
     call: Annotated[PositiveInt | None, Parameter(help="cli.prompt.call")] = None,
     /,
     *,
+    compaction: Annotated[PositiveInt | None, Parameter(help="cli.prompt.compaction")] = None,
     parts: Annotated[bool, Parameter(help="cli.prompt.parts", negative="")] = False,
     raw: Annotated[bool, Parameter(help="cli.prompt.raw", negative="")] = False,
     options: Options = Options(),  # noqa: B008  frozen
 ) -> int:
     """Show what a model was sent in a call of a run."""
-    return perform(_show(run, call, parts, raw, options))
+    return perform(_show(run, (call, compaction), parts, raw, options))
 
 
-async def _show(run: str, call: int | None, parts: bool, raw: bool, options: Options) -> int:
+@app.command(help="cli.prompt.diff.help")
+def diff(
+    run: Annotated[str, Parameter(help="cli.trail.run")],
+    call: Annotated[PositiveInt | None, Parameter(help="cli.prompt.call")] = None,
+    /,
+    *,
+    options: Options = Options(),  # noqa: B008  frozen
+) -> int:
+    """Show how the request of a call differs from the one before it."""
+    return perform(_diff(run, call, options))
+
+
+async def _diff(run: str, call: int | None, options: Options) -> int:
     terminal = options.terminal
     async with await options.runtime(read_only=True) as runtime:
         name = await runtime.find_run(run)
         snapshot, asked = await runtime.prompt(name, call)
-        before = None if parts or raw else await _before(runtime, name, asked["n"])
+        number = asked["n"]
+        before = (await runtime.prompt(name, number - 1))[0] if number > 1 else None
+    new, old = _messages(snapshot), _messages(before) if before else ()
+    changes = [
+        (mark, place, message)
+        for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        if tag != "equal"
+        for mark, first, messages in ((GONE, i, old[i:j]), (NEW, k, new[k:m]))
+        for place, message in enumerate(messages, first + 1)
+    ]
+    gone = sum(mark == GONE for mark, *_ in changes)
+    kept, added = len(old) - gone, len(changes) - gone
+    counts = {"kept": kept, "gone": gone, "new": added}
+    terminal.tell("cli.prompt.diff.title", run=name, n=number, before=number - 1, **counts)
+    for mark, place, message in changes:
+        _message(place, mark, message, terminal)
+    _left_out(snapshot, terminal)
+    terminal.data(
+        {
+            "run": name,
+            "call": number,
+            **counts,
+            "changes": [
+                {"mark": mark, "place": place, "role": message.role, "text": message.text}
+                for mark, place, message in changes
+            ],
+            "left_out": snapshot.about.get("left_out", []),
+        }
+    )
+    return DONE
+
+
+def _messages(snapshot: Snapshot) -> tuple[Said, ...]:
+    """Give the messages of a request, its instructions as the first; of one in an unknown form, its parts."""
+    request = read_request(snapshot.request)
+    if request is None:
+        return tuple(Said("user", part.decode(errors="backslashreplace")) for part in snapshot.parts)
+    return (Said("system", request.instructions), *request.messages)
+
+
+def _left_out(snapshot: Snapshot, terminal: Terminal) -> None:
+    for item in snapshot.about.get("left_out", ()):
+        why = terminal.say(f"cli.prompt.why_{item['why']}")
+        terminal.tell("cli.prompt.left_out", kind=item["kind"], bytes=item["size"], why=why)
+
+
+async def _show(
+    run: str, which: tuple[int | None, int | None], parts: bool, raw: bool, options: Options
+) -> int:
+    terminal = options.terminal
+    async with await options.runtime(read_only=True) as runtime:
+        name = await runtime.find_run(run)
+        snapshot, asked = await runtime.prompt(name, *which)
+        alone = parts or raw or which[1] is not None
+        before = None if alone else await _before(runtime, name, asked["n"])
     if raw:
         sys.stdout.buffer.write(snapshot.request)
         sys.stdout.buffer.flush()
@@ -54,7 +122,9 @@ async def _show(run: str, call: int | None, parts: bool, raw: bool, options: Opt
         _parts(snapshot, terminal)
     else:
         _request(request, before, terminal)
-        terminal.tell("cli.prompt.exact", run=name, n=asked["n"])
+        _left_out(snapshot, terminal)
+        if which[1] is None:
+            terminal.tell("cli.prompt.exact", run=name, n=asked["n"])
     about = {**snapshot.about, "snapshot": asked["snapshot"], "kept": snapshot.kept}
     terminal.data({**about, "parts": [part.decode(errors="backslashreplace") for part in snapshot.parts]})
     return DONE
