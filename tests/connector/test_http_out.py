@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from interlock.run.outbox import send_again
+from interlock.run.outgoing import send_again
 from interlock.run.worker import Worker
 from interlock.settings import MessageMapping
 from interlock.testing.clock import MovableClock
@@ -403,6 +403,8 @@ def test_words_of_a_person_among_what_waits_do_not_hide_the_chain(tmp_path):
                 await drain(there.runtime)
                 runs = [run for who in "ab" for run in await runs_of(there.runtime, at(who))]
                 hops = [(await there.runtime.run(run)).opening["chain"]["hop"] for run in runs]
-                assert sorted(hops) == [0, 0, 0, 0, 0, 1], "the turn that took in an agent's words is on its chain"
+                assert sorted(hops) == [0, 0, 0, 0, 0, 1], (
+                    "the turn that took in an agent's words is on its chain"
+                )
 
     play(story())

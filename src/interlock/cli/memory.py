@@ -57,7 +57,8 @@ async def _show(agent: Address, options: Options) -> int:
             "agent": agent,
             "people": people,
             "conversations": [
-                {"id": name, "connector": connector, "steps": place} for name, connector, _, place, *_ in talks
+                {"id": name, "connector": connector, "steps": place}
+                for name, connector, _, place, *_ in talks
             ],
             "memories": memories,
         }
