@@ -60,7 +60,12 @@ class Workflow:
         """Read a line of the file of graphs."""
         names = [f"t{place}" for place in range(len(form["nodes"]))]
         nodes = [
-            {"name": names[place], "kind": "function", "function": "work:do", "needs": [names[at] for at in needs]}
+            {
+                "name": names[place],
+                "kind": "function",
+                "function": "work:do",
+                "needs": [names[at] for at in needs],
+            }
             for place, (_, _, needs) in enumerate(form["nodes"])
         ]
         seconds = {names[place]: seconds for place, (_, seconds, _) in enumerate(form["nodes"])}
@@ -113,7 +118,11 @@ async def journalled(folder: Path, workflow: Workflow, places: int, sleep: Sleep
     functions = {"work:body": Function(body, CODE), "work:do": Function(do, CODE)}
     settings = Settings(work_at_once=places, limits=FREE, task_budget=FREE)
     async with await Runtime.open(
-        folder, settings=settings, loaded=Loaded(Toolbox(), functions), models=Models({}, folder, {}, 1), environment={}
+        folder,
+        settings=settings,
+        loaded=Loaded(Toolbox(), functions),
+        models=Models({}, folder, {}, 1),
+        environment={},
     ) as runtime:
         spec = Spec("worker", Scope("acme/bench"), function="work:body")
         await runtime.publish(spec, "bench")
@@ -197,7 +206,9 @@ async def measured(workflow: Workflow, where: Path | None, seconds: float) -> di
 
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--only", default="")
     parser.add_argument("--json", type=Path)

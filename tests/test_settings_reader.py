@@ -14,7 +14,7 @@ from interlock.form.problem import FormError
 from interlock.gate.budget import Budget
 from interlock.scope.label import DeclaredLabel
 from interlock.scope.scope import Scope
-from interlock.settings import ModelChoice, Policy, SecretGrant, Settings, Sizes
+from interlock.settings import ConnectorChoice, ModelChoice, Policy, SecretGrant, Settings, Sizes
 from interlock.settings_reader import SETTINGS_KEYS, read_settings
 from tests.bad_input import corpora as bad_input
 from tests.bad_input.corpora import refusal
@@ -56,6 +56,12 @@ policies:
   - {name: see-mail, verdict: ask, tool: mail}
 people:
   joana: {approver: [acme/desk, globex], auditor: acme}
+connectors:
+  chat: {scope: acme/desk, key: CHAT_KEY, reply_to: "http://127.0.0.1:8001/answers", labels: [pii]}
+history: 5
+work_at_once: 3
+work_nodes: 50
+work_depth: 1
 modules: [tools.py, company.triage]
 """
 
@@ -117,6 +123,15 @@ def test_every_setting_is_read() -> None:
             Policy("see-mail", "ask", "*", "mail"),
         ),
         people={"joana": {"approver": (Scope("acme/desk"), Scope("globex")), "auditor": (Scope("acme"),)}},
+        connectors={
+            "chat": ConnectorChoice(
+                Scope("acme/desk"), "CHAT_KEY", "http://127.0.0.1:8001/answers", labels=("pii",)
+            )
+        },
+        history=5,
+        work_at_once=3,
+        work_nodes=50,
+        work_depth=1,
         modules=("tools.py", "company.triage"),
     )
 
@@ -165,6 +180,15 @@ def test_what_is_not_said_has_its_default(text: str) -> None:
         ("labels: {pii: {receivers: [a/b/c]}}", "form.malformed", "labels.pii.receivers[0]", (1, 28)),
         ("labels: {pii: {receivers: ['tool:']}}", "form.malformed", "labels.pii.receivers[0]", (1, 28)),
         ("labels: {pii: {role: boss}}", "form.malformed", "labels.pii.role", (1, 22)),
+        ("connectors: {chat: {key: K}}", "form.missing_key", "connectors.chat.scope", (1, 20)),
+        ("connectors: {chat: {scope: a/b/c, key: K}}", "form.malformed", "connectors.chat.scope", (1, 28)),
+        (
+            "connectors: {chat: {scope: a, key: k k}}",
+            "settings.not_a_variable",
+            "connectors.chat.key",
+            (1, 36),
+        ),
+        ("connectors: {CH AT: {scope: a, key: K}}", "form.malformed", "connectors.CH AT", (1, 21)),
         ("secrets: {pager: {tools: [page]}}", "form.missing_key", "secrets.pager.variable", (1, 18)),
         ("policies: [{name: a, verdict: allow}]", "form.malformed", "policies[0].verdict", (1, 31)),
         (

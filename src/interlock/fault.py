@@ -21,6 +21,7 @@ POINTS = (
     "run.claimed",
     "model.before_send",
     "model.after_answer",
+    "context.compacted",
     "tool.before_call",
     "tool.after_call",
     "run.parked",

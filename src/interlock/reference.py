@@ -25,6 +25,7 @@ from interlock.ledger.kind import KINDS
 from interlock.run.platform_tools import PLATFORM_TOOLS
 from interlock.scope.label import DeclaredLabel
 from interlock.settings import (
+    CompactionChoice,
     ConnectorChoice,
     MessageMapping,
     ModelChoice,
@@ -39,7 +40,7 @@ __all__ = ["pages", "write"]
 
 MADE = "<!-- Written by `python -m interlock.reference`; change the code or the catalogue instead. -->"
 FORMS = (
-    *(Settings, Sizes, Budget, ModelChoice, DeclaredLabel, SecretGrant, Policy),
+    *(Settings, Sizes, CompactionChoice, Budget, ModelChoice, DeclaredLabel, SecretGrant, Policy),
     *(ConnectorChoice, MessageMapping),
 )
 WRITTEN_AS = {**RENAMED, "timeout_ms": "timeout", "wall_ms": "wall_time", "tolerance_ms": "tolerance"}
@@ -147,7 +148,7 @@ def _default(item: "Field[Any]") -> str:
         value = item.default_factory()
     if value is MISSING:
         return "required"
-    if isinstance(value, Sizes | Budget | MessageMapping):
+    if isinstance(value, Sizes | Budget | CompactionChoice | MessageMapping):
         return "see below"
     if value in (None, "", (), {}, frozenset()):
         return "none"

@@ -23,7 +23,9 @@ from interlock.ledger.sqlite import SqliteLedger
 from interlock.ledger.step import Draft
 from interlock.modules import Loaded, load_modules
 from interlock.perspective.answer import named_by_answer
+from interlock.perspective.compaction import named_by_record
 from interlock.perspective.snapshot import Snapshot, load, named_by_manifest
+from interlock.run.asking import BESIDE
 from interlock.run.brief import checked_brief, checked_person, encoded_brief
 from interlock.run.human_queue import HumanQueue
 from interlock.run.installation import Installation
@@ -328,7 +330,7 @@ class Runtime:
         Raises InterlockError `prompt.none`.
         """
         asked = [step.body for step in await self._ledger.read(run, 0, TRAIL) if step.kind == "model.asked"]
-        own = [body for body in asked if "writing" not in body]
+        own = [body for body in asked if not body.keys() & BESIDE]
         wanted = [body for body in own if number is None or body["n"] == number]
         if not wanted:
             raise InterlockError("prompt.none", run=run, number=number or 1, known=len(asked))
@@ -341,7 +343,7 @@ class Runtime:
         check = ContentCheck(
             self._ledger,
             self.installation.contents,
-            {"snapshot": named_by_manifest, "answer": named_by_answer},
+            {"snapshot": named_by_manifest, "answer": named_by_answer, "compacted": named_by_record},
         )
         async for finding in check.of_everything() if stream is None else check.of_stream(stream):
             yield finding

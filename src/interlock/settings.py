@@ -12,7 +12,16 @@ from interlock.gate.policy import Policy
 from interlock.scope.label import DeclaredLabel, Vocabulary
 from interlock.scope.scope import Scope
 
-__all__ = ["ConnectorChoice", "MessageMapping", "ModelChoice", "Policy", "SecretGrant", "Settings", "Sizes"]
+__all__ = [
+    "CompactionChoice",
+    "ConnectorChoice",
+    "MessageMapping",
+    "ModelChoice",
+    "Policy",
+    "SecretGrant",
+    "Settings",
+    "Sizes",
+]
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -29,6 +38,7 @@ class ModelChoice:
     script: for `scripted`, the YAML file of answers, relative to the installation's folder.
     stream: whether answers are streamed.
     timeout_ms: how long one call may take; max_output_tokens: the longest answer asked for.
+    context_tokens: how many tokens request and answer may have together; 0 when unknown.
     attempts: how often a call is tried in all on 429, 5xx and time-outs.
     price_in, price_out: micro-units of money per million tokens, for budgets; 0 when unknown.
     """
@@ -41,9 +51,22 @@ class ModelChoice:
     stream: bool = False
     timeout_ms: int = 120_000
     max_output_tokens: int = 4096
+    context_tokens: int = 0
     attempts: int = 5
     price_in: int = 0
     price_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionChoice:
+    """When and how older entries of a run are replaced by a summary (ME-4).
+
+    role: the model role that writes the summary; without one it is made of the beginnings of the entries.
+    percent: above how much of a prompt's size limit, from 10 to 90.
+    """
+
+    role: str | None = None
+    percent: int = 75
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +147,7 @@ class Sizes:
     spec: a spec or the settings. brief: what a person opens a run with. artifact: the content of one.
     arguments: those of one call. answer: one of a model, with all that it comes in. result: one of a tool.
     shown: how much of a result or an artifact enters a prompt at once; the rest is read on request.
+    prompt: a prompt's texts (a model's `context_tokens` may allow less, at three bytes a token).
     text: each text about what was not done. summary: a closing answer.
     message: the body of a message that a connector brings in.
     artifacts_per_run: how many artifacts a finish may publish.
@@ -137,6 +161,7 @@ class Sizes:
     answer: int = 8 * MIB
     result: int = 64 * MIB
     shown: int = 64 * KIB
+    prompt: int = 2 * MIB
     text: int = 8 * KIB
     summary: int = 32 * KIB
     message: int = 256 * KIB
@@ -164,6 +189,7 @@ class Settings:
     synchronous: `FULL` survives the loss of power, `NORMAL` the end of the process alone.
     language: the language of prompts, `en` or `pt-BR`.
     sizes: the largest size of each thing that comes in.
+    compaction: when and how older entries of a run are replaced by a summary.
     limits: what one run may use, unless its spec says less.
     task_budget: what one root task may use in all.
     scope_budgets: by scope, what its runs may use in a UTC day.
@@ -196,6 +222,7 @@ class Settings:
     synchronous: Literal["FULL", "NORMAL"] = "FULL"
     language: str = "en"
     sizes: Sizes = field(default_factory=Sizes)
+    compaction: CompactionChoice = field(default_factory=CompactionChoice)
     limits: Budget = field(default_factory=lambda: Budget(tool_calls=100, tokens=500_000, wall_ms=3_600_000))
     task_budget: Budget = field(
         default_factory=lambda: Budget(tool_calls=1000, tokens=5_000_000, wall_ms=24 * 3_600_000)

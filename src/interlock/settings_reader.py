@@ -18,6 +18,7 @@ from interlock.gate.budget import Budget
 from interlock.scope.label import DECLARED, UNTRUSTED, DeclaredLabel
 from interlock.scope.scope import NAME, Scope
 from interlock.settings import (
+    CompactionChoice,
     ConnectorChoice,
     MessageMapping,
     ModelChoice,
@@ -106,6 +107,7 @@ def _settings(form: Form) -> Settings:
         synchronous=_synchronous(form.at("synchronous")),
         language=form.at("language").choice(LANGUAGES, usual.language),
         sizes=_sizes(form.at("sizes")),
+        compaction=_compaction(form.at("compaction")),
         limits=budget_of(form.at("limits"), usual.limits),
         task_budget=budget_of(form.at("task_budget"), usual.task_budget),
         scope_budgets=_scope_budgets(form.at("scope_budgets")),
@@ -136,6 +138,14 @@ def _sizes(form: Form) -> Sizes:
         if name not in COUNTED
     }
     return replace(usual, **counts, **sizes)
+
+
+def _compaction(form: Form) -> CompactionChoice:
+    usual = CompactionChoice()
+    if form.value is None or not form.fields(("role", "percent")):
+        return usual
+    role = form.at("role").matching(WORD, "model_role")
+    return CompactionChoice(role, form.at("percent").whole(usual.percent, 10, 90))
 
 
 def _scope_budgets(form: Form) -> dict[str, Budget]:
@@ -171,6 +181,7 @@ def _model(name: str, form: Form) -> ModelChoice | None:
         stream=form.at("stream").flag(usual.stream),
         timeout_ms=form.at("timeout").amount(milliseconds_in, "time", usual.timeout_ms, 1),
         max_output_tokens=form.at("max_output_tokens").whole(usual.max_output_tokens, 1),
+        context_tokens=form.at("context_tokens").whole(usual.context_tokens, 0),
         attempts=form.at("attempts").whole(usual.attempts, 1, 100),
         price_in=form.at("price_in").amount(micro_units_in, "money", usual.price_in),
         price_out=form.at("price_out").amount(micro_units_in, "money", usual.price_out),

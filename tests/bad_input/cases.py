@@ -7,6 +7,7 @@ from typing import Any
 
 from interlock.agent.spec import Emission, Spec
 from interlock.connector.model.model import Request
+from interlock.perspective.fence import data_of
 from interlock.run.run import Run
 from interlock.runtime import Runtime
 from interlock.scope.scope import Address, Scope
@@ -59,7 +60,7 @@ def reader(*artifacts: str, tools: tuple[str, ...] = (), function: str | None = 
 
 def case_of(request: Request) -> int:
     """Give the number of the case that a request is about: the run was opened with it."""
-    return int(json.loads(request.messages[0].text)["case"])
+    return int(json.loads(data_of(request.messages[0].text))["case"])
 
 
 async def run_all(runtime: Runtime, briefs: Iterable[Any], person: str = "maria") -> list[Run]:

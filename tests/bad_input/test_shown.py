@@ -28,7 +28,7 @@ HARD = {
     "line": LINE,
 }
 SETTINGS = (
-    "models: {default: {provider: scripted, script: s.yaml}}\nsizes: {brief: 16MiB, arguments: 16MiB}\n"
+    "models: {default: {provider: scripted, script: s.yaml}}\nsizes: {brief: 16MiB, arguments: 16MiB, prompt: 64MiB}\n"
 )
 
 

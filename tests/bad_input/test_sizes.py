@@ -13,6 +13,7 @@ from interlock.connector.model.model import Answer, Call, Request
 from interlock.connector.tool import tool
 from interlock.errors import InterlockError
 from interlock.gate.budget import Budget
+from interlock.perspective.fence import data_of
 from interlock.run.function import Finish
 from interlock.settings import Sizes
 from interlock.settings_reader import COUNTED, read_settings
@@ -123,7 +124,7 @@ def test_the_arguments_of_a_call_are_bounded(tmp_path: Path) -> None:
 
             _, told, status = await steps_with(folder, script, arguments=LIMIT)
             assert status == "finished"
-            assert (told[-1] == str(size)) == fits
+            assert (data_of(told[-1]) == str(size)) == fits
             assert fits or "1,000" in told[-1]
 
     asyncio.run(go())

@@ -13,6 +13,7 @@ from interlock.connector.model.model import Request
 from interlock.connector.tool import BoundTool, tool
 from interlock.errors import InterlockError
 from interlock.gate.budget import Budget
+from interlock.perspective.fence import data_of
 from interlock.run.function import Finish
 from tests.bad_input.cases import case_of, reader, run_all, run_cases, texts, unbroken
 from tests.bad_input.corpora import json_suite
@@ -178,6 +179,7 @@ def test_a_large_result_is_read_back_before_it_is_on_disk(tmp_path: Path, inline
 
     def answer(request: Request) -> Any:
         told = request.messages[-1].text
+        data = data_of(told)
         match request.number:
             case 1:
                 return {"call": "much"}
@@ -185,12 +187,12 @@ def test_a_large_result_is_read_back_before_it_is_on_disk(tmp_path: Path, inline
                 handle = "artifact-" + told.partition("artifact-")[2][:8]
                 return {"call": "read_artifact", "with": {"name": handle, "start": size - 10}}
             case 3:
-                assert told == "x" * 11 + '"'
+                assert data == "x" * 11 + '"'
                 return {"call": "save_artifact", "with": {"content": "y" * size}}
             case 4:
-                handle = json.loads(told)["handle"]
+                handle = json.loads(data)["handle"]
                 return {"call": "read_artifact", "with": {"name": handle}}
-        assert told.startswith("yyyy")
+        assert data.startswith("yyyy")
         return {"finish": {"summary": "done"}}
 
     async def go() -> None:

@@ -20,7 +20,9 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An installation whose porter heard Ana in two rooms and noted something."""
 
     async def story():
-        async with world(folder, LIKES, [sees("porter"), sees("other", "observe")], connectors=CHAT) as runtime:
+        async with world(
+            folder, LIKES, [sees("porter"), sees("other", "observe")], connectors=CHAT
+        ) as runtime:
             await runtime.observe("chat", said(1, room=(ANA,)))
             await drain(runtime)
             await runtime.observe("chat", said(2, sender=BRUNO, thread="t2", room=(BRUNO,)))
@@ -37,7 +39,13 @@ def test_it_shows_whom_an_agent_knows_and_what_it_remembers(company: Path, comma
     shown = json.loads(told(commands.run("memory", "show", "porter@acme/platform", "--json", folder=company)))
     assert [item["name"] for item in shown["people"]] == ["Ana", "Bruno"]
     [memory] = shown["memories"]
-    for line in ("  Ana\n", "| Ana likes tea.\n  | Not coffee.", memory["run"], memory["message"], "untrusted"):
+    for line in (
+        "  Ana\n",
+        "| Ana likes tea.\n  | Not coffee.",
+        memory["run"],
+        memory["message"],
+        "untrusted",
+    ):
         assert line in text, (line, text)
     other = told(commands.run("memory", "show", "other@acme/platform", folder=company))
     assert "Ana" in other and "tea" not in other
@@ -68,7 +76,9 @@ def test_people_are_linked_on_evidence_and_unlinked_again(company: Path, command
         (("link", "porter@acme/platform", "actor_x", "actor_y"), "--because"),
     ],
 )
-def test_what_cannot_be_is_said(company: Path, commands: Processes, words: tuple[str, ...], code: str) -> None:
+def test_what_cannot_be_is_said(
+    company: Path, commands: Processes, words: tuple[str, ...], code: str
+) -> None:
     done = commands.run("memory", *words, folder=company)
     assert done.code != 0 and code in done.errors, done
     assert "Traceback" not in done.errors

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from interlock.perspective.fence import data_of
 from tests.message.scene import agent, prompt_of, report
 from tests.run.scene import Calls, at, go_through, play, tool_giving, trail
 from tests.world import sound, world
@@ -99,7 +100,7 @@ def test_more_independent_sources_or_a_named_judge_settle_a_conflict(tmp_path):
                 return {"finish": "ruled"}
 
             def asking(request, key=key):
-                key.append(json.loads(request.messages[-1].text)["conflicts"][0]["key"])
+                key.append(json.loads(data_of(request.messages[-1].text))["conflicts"][0]["key"])
                 return {"call": "ask", "with": {"to": at("judge"), "text": "which one?"}}
 
             names = ("w1", "w2", "w3") if who == "evidence" else ("w1", "w2")

@@ -4,6 +4,7 @@ import pytest
 
 from interlock.ledger.ledger import Write
 from interlock.ledger.step import Draft
+from interlock.perspective.fence import data_of
 from interlock.run.human_queue import HumanQueue
 from interlock.scope.scope import Address
 from tests.message.scene import agent, bodies, content, handing, prompt_of, queue_items, report, to
@@ -331,7 +332,7 @@ def test_attachments_go_by_reference_with_their_labels_and_colliding_names_are_q
             import json
 
             for message in request.messages[-2:]:
-                names.extend(item["name"] for item in json.loads(message.text)["attachments"])
+                names.extend(item["name"] for item in json.loads(data_of(message.text))["attachments"])
             return {"calls": [{"call": "read_artifact", "with": {"name": name}} for name in names]}
 
         script = {

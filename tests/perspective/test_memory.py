@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from interlock.agent.spec import Attendance
 from interlock.connector.observation import Person
 from interlock.errors import InterlockError
+from interlock.perspective.fence import data_of
 from interlock.scope.audience import audience_label
 from tests.perspective.test_conversation import ANA, BRUNO, CARLA, CHAT, prompt, said, sees
 from tests.run.scene import at, drain, go_through, play, runs_of, spec_of, trail
@@ -30,7 +31,7 @@ def recall(words, **more):
 def found_in(request):
     """Give the texts that the last recall of a prompt found."""
     results = [item.text for item in request.messages if item.role == "tool" and '"found"' in item.text]
-    return [item["text"] for item in json.loads(results[-1])["found"]]
+    return [item["text"] for item in json.loads(data_of(results[-1]))["found"]]
 
 
 @pytest.mark.rule("ME-1", "ME-2", "ME-3")
@@ -118,7 +119,7 @@ def test_a_memory_is_corrected_by_a_further_revision_that_keeps_its_labels(tmp_p
         names = []
 
         def steps(request):
-            done = [json.loads(item.text) for item in request.messages if item.role == "tool"]
+            done = [json.loads(data_of(item.text)) for item in request.messages if item.role == "tool"]
             names.extend(item["memory"] for item in done[:1] if item["memory"] not in names)
             return [
                 remember("the depot is in Lisbon"),
@@ -226,7 +227,7 @@ def test_no_memory_reaches_a_room_in_which_somebody_could_not_have_observed_it(t
         rooms = {}
 
         def answer(request):
-            form = json.loads(request.messages[0].text)
+            form = json.loads(data_of(request.messages[0].text, "turn"))
             here = {item["name"] for item in form["present"]}
             for word, there in rooms.items():
                 if any(word in item.text for item in request.messages):

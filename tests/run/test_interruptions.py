@@ -2,6 +2,7 @@
 about what was written."""
 
 import asyncio
+import json
 import time
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from interlock.connector.tool import tool
 from interlock.errors import InterlockError
 from interlock.gate.budget import Budget
+from interlock.perspective.fence import data_of
 from interlock.run.function import Finish
 from interlock.settings import ModelChoice, SecretGrant
 from tests.run.scene import Calls, at, go_through, kinds, play, spec_of, tool_giving, trail
@@ -244,9 +246,9 @@ def test_a_whole_number_written_as_a_float_reads_an_artifact(tmp_path):
         def script(request):
             if request.number == 1:
                 return save
-            handle = request.messages[-1].text.split('"')[3] if request.number == 2 else ""
+            handle = json.loads(data_of(request.messages[-1].text))["handle"] if request.number == 2 else ""
             read = {"call": "read_artifact", "with": {"name": handle, "start": 4.0}}
-            return read if request.number == 2 else {"finish": request.messages[-1].text}
+            return read if request.number == 2 else {"finish": data_of(request.messages[-1].text)}
 
         async with world(tmp_path, {"*": script}, [spec_of("a")]) as runtime:
             state = await go_through(runtime, at("a"), "go")

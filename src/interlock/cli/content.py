@@ -139,7 +139,14 @@ class ContentReader:
                     )
 
     async def _asked(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
-        yield Piece("sent", NOTHING, {"run": self._run, "n": body["n"]})
+        if "compacting" in body:
+            yield Piece("sent_to_summarise", NOTHING, {"run": self._run, "n": body["compacting"]})
+        elif "writing" not in body:
+            yield Piece("sent", NOTHING, {"run": self._run, "n": body["n"]})
+
+    async def _compacted(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
+        record = await self._json("summary", body["compacted"])
+        yield Piece("summary", record.value["text"]) if isinstance(record.value, dict) else record
 
     async def _failed(self, body: dict[str, Any]) -> AsyncIterator[Piece]:
         yield await self._words("said", body["detail"])
@@ -216,5 +223,6 @@ _READERS = {
     "tool.answered": ContentReader._tool_answered,
     "signal.taken": ContentReader._signalled,
     "artifact.saved": ContentReader._saved,
+    "context.compacted": ContentReader._compacted,
     "run.closed": ContentReader._closed,
 }

@@ -22,6 +22,7 @@ CONTENT_KEYS = frozenset(
         "arguments_content",
         "body",
         "brief",
+        "compacted",
         "content",
         "detail",
         "digest",

@@ -18,6 +18,10 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "tool.judged": ("run", "The Gate's verdict on a proposed call, with the rule and the reason."),
     "tool.answered": ("run", "What came of an allowed call: a result with its labels, or an error."),
     "tool.waiting": ("run", "The call waits: for a person's answer, or for the reply to a message."),
+    "context.compacted": (
+        "run",
+        "A summary stands for older entries in the prompts from now on: which, made of what, with which labels.",
+    ),
     "work.admitted": ("run", "A revision of the run's work graph was admitted: its digest, nodes and edges."),
     "work.started": (
         "run",

@@ -66,8 +66,10 @@ class SnapshotKeeper:
                 rows.extend(row)
             forms.append(form)
         extends = self._manifest if shared else None
+        whole, apart = await self._apart(about, rows)
         manifest = {
-            **about,
+            **whole,
+            **({"apart": apart} if apart else {}),
             "parts": forms[shared:],
             **({"base": extends, "keep": shared} if extends else {}),
         }
@@ -76,6 +78,21 @@ class SnapshotKeeper:
         self._parts, self._forms, self._manifest = list(parts), forms, kept.digest
         self._depth = self._depth + 1 if extends else 1
         return kept.digest, sum(map(len, parts)), rows
+
+    async def _apart(
+        self, about: dict[str, Any], rows: list[ContentRow]
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """Cut long lists out of what is said about a snapshot: those of the next call are the same, mostly."""
+        whole, apart = {}, {}
+        for key, value in about.items():
+            data = canonical.encode(value) if isinstance(value, list) else b""
+            if len(data) > INLINE:
+                kept = await self._contents.keep_any(self._company, data)
+                rows.append(kept.row)
+                apart[key] = kept.digest
+            else:
+                whole[key] = value
+        return whole, apart
 
     async def _form(self, part: bytes) -> tuple[str | dict[str, str], list[ContentRow]]:
         if len(part) <= INLINE:
@@ -105,7 +122,9 @@ async def load(contents: ContentStore, digest: str) -> Snapshot:
         del parts[manifest.get("keep", 0) :]
         for form in manifest["parts"]:
             parts.append(await _part(contents, form))
-    about = {key: value for key, value in chain[0].items() if key not in {"parts", "base", "keep"}}
+    about = {key: value for key, value in chain[0].items() if key not in {"parts", "base", "keep", "apart"}}
+    for key, digest_of_list in chain[0].get("apart", {}).items():
+        about[key] = json.loads(await contents.read(digest_of_list))
     return Snapshot(about, tuple(parts), chain[0].get("keep", 0))
 
 
@@ -123,6 +142,8 @@ def named_by_manifest(data: bytes) -> Iterator[tuple[str, str]]:
     manifest = json.loads(data)
     if "base" in manifest:
         yield "snapshot", manifest["base"]
+    for digest in manifest.get("apart", {}).values():
+        yield "list", digest
     for form in manifest["parts"]:
         if isinstance(form, str):
             yield "part", form

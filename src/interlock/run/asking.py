@@ -6,7 +6,7 @@ attempt.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from interlock.agent.spec import Spec
@@ -14,17 +14,19 @@ from interlock.catalogue import Text
 from interlock.connector.model.model import Answer, Message, Model, ModelFailure, Request
 from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
+from interlock.perspective.fitting import size_limit
 from interlock.perspective.perspective import Perspective
-from interlock.perspective.resolver import Resolver
+from interlock.perspective.resolver import Resolved, Resolver
 from interlock.perspective.snapshot import SnapshotKeeper
 from interlock.run.allowance import draw_for
+from interlock.run.compacting import Compacting
 from interlock.run.installation import Installation
 from interlock.run.move import End
 from interlock.run.platform_tools import CONCLUDE
 from interlock.run.recorder import Recorder
 from interlock.settings import ModelChoice
 
-__all__ = ["Asking"]
+__all__ = ["BESIDE", "Asking"]
 
 LACKING = frozenset(
     f"model.{name}"
@@ -43,11 +45,29 @@ LACKING = frozenset(
 )
 """What an installation may lack to ask a model; the parameters of these name settings and variables alone."""
 
+BESIDE = frozenset({"writing", "compacting"})
+"""The marks of calls of a model that are beside a run's own conversation."""
+TURN = ("conversation", "first", "last")
+"""What a snapshot says of a turn."""
 WRITING = "#writing"
 """What is added to an agent's address where its model only writes; a script answers under that name."""
 FIRST_WAIT_MS, LONGEST_WAIT_MS = 500, 60_000
 LONGEST_ASKED_MS = 600_000
 """The longest wait that a provider may ask for: ten minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a model is asked: by which choice and role, and where its snapshot belongs. `marks` go to the step and the
+    manifest, `about` to the manifest alone."""
+
+    model: Model
+    choice: ModelChoice
+    role: str
+    request: Request
+    snapshots: SnapshotKeeper
+    marks: dict[str, Any] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)
 
 
 class Asking:
@@ -69,6 +89,7 @@ class Asking:
             settings.sizes.shown,
             settings.language,
         )
+        self._compacting = Compacting(installation, recorder, self)
 
     async def ask(self, number: int) -> Answer | End | None:
         """Make the `number`-th call of the run, in one attempt.
@@ -76,53 +97,64 @@ class Asking:
         Gives the answer; or that the run is at its end, and why; or None when the attempt failed, is taken down
         and waited for, and may be made again.
         """
+        role = self._spec.model
         try:
-            model = self._installation.models.open(self._spec.model)
+            model = self._installation.models.open(role)
         except InterlockError as error:
-            return self._without(error)
-        choice = self._installation.settings.models[self._spec.model]
-        request = await self._resolver.resolve(
-            number, self.run.opening, self.run.entries, choice.max_output_tokens
+            return self._without(error, role)
+        choice = self._installation.settings.models[role]
+        limit = self.limit_of(choice)
+        if (end := await self._compacting.look(self._resolver, limit)) is not None:
+            return end
+        resolved = self._resolver.resolve(number, choice.max_output_tokens, limit)
+        if resolved is None:
+            return End("failed", Text("run.prompt_too_large", size=self._resolver.needed, limit=limit))
+        return await self._sent(
+            Asked(model, choice, role, resolved.request, self._snapshots, about=self._made_of(resolved))
         )
-        return await self._sent(model, choice, request, self._snapshots, {})
 
     async def write(self, call: str, instructions: str, text: str) -> Answer | End:
         """Let the model write a text from `text` alone, for a call of the run: a fresh context, which sees nothing
         of the run's own (RS-3). Tried as often as any call of a model."""
-        try:
-            model = self._installation.models.open(self._spec.model)
-        except InterlockError as error:
-            return self._without(error)
-        choice = self._installation.settings.models[self._spec.model]
         written = (
             item for item in self.run.calls.values() if item.tool == CONCLUDE and item.done is not None
         )
         number = 1 + sum(1 for _ in written)
-        agent = f"{self.run.agent}{WRITING}"
+        return await self.beside(self._spec.model, WRITING, number, instructions, text, {"writing": call})
+
+    async def beside(
+        self, role: str, suffix: str, number: int, instructions: str, text: str, marks: dict[str, Any]
+    ) -> Answer | End:
+        """Let the model of a role write a text from `text` alone, beside the run's own conversation. `suffix` is added
+        to the agent's address, and `marks` to the step that says that it was asked."""
+        try:
+            model = self._installation.models.open(role)
+        except InterlockError as error:
+            return self._without(error, role)
+        choice = self._installation.settings.models[role]
+        agent = f"{self.run.agent}{suffix}"
         request = Request(agent, number, instructions, (), (Message("user", text),), choice.max_output_tokens)
         snapshots = SnapshotKeeper(self._installation.contents, self.run.company)
-        while (found := await self._sent(model, choice, request, snapshots, {"writing": call})) is None:
+        asked = Asked(model, choice, role, request, snapshots, marks)
+        while (found := await self._sent(asked)) is None:
             pass
         return found
 
-    async def _sent(
-        self,
-        model: Model,
-        choice: ModelChoice,
-        request: Request,
-        snapshots: SnapshotKeeper,
-        more: dict[str, Any],
-    ) -> Answer | End | None:
+    def limit_of(self, choice: ModelChoice) -> int:
+        """Give how many bytes the texts of a prompt for a model may take (PX-6)."""
+        prompt = self._installation.settings.sizes.prompt
+        return size_limit(prompt, choice.context_tokens, choice.max_output_tokens)
+
+    async def _sent(self, asked: "Asked") -> Answer | End | None:
+        model, choice, request = asked.model, asked.choice, asked.request
         number = request.number
 
         async def before_send(parts: Sequence[bytes]) -> None:
-            size = sum(map(len, parts))
-            self._reserved = _largest(size, choice)
+            self._reserved = _largest(sum(map(len, parts)), choice)
             await self._reserve(self._reserved)
-            about = self._about(number, model.provider, model.model)
-            digest, size, rows = await snapshots.keep(about, parts)
-            asked = {"n": number, "snapshot": digest, "bytes": size, "role": self._spec.model, **more}
-            self._recorder.note("model.asked", asked, rows)
+            digest, size, rows = await asked.snapshots.keep(self._about(asked), parts)
+            body = {"n": number, "snapshot": digest, "bytes": size, "role": asked.role, **asked.marks}
+            self._recorder.note("model.asked", body, rows)
             await self._recorder.flush()
             self._installation.reach("model.before_send")
 
@@ -131,22 +163,22 @@ class Asking:
             async with asyncio.timeout(self.run.time_left(choice.timeout_ms) / 1000):
                 answer = await model.ask(request, before_send)
         except ModelFailure as failure:
-            return await self._failed(number, failure, choice.attempts)
+            return await self._failed(asked, failure)
         except TimeoutError:
-            return await self._failed(number, ModelFailure("timed_out", True), choice.attempts)
+            return await self._failed(asked, ModelFailure("timed_out", True))
         except _ExhaustedError as used_up:
             return End("exhausted", used_up.reason)
         except InterlockError as error:
             if not error.code.startswith("model."):
                 raise
-            return self._without(error)
+            return self._without(error, asked.role)
         self._installation.reach("model.after_answer")
         return answer
 
-    def _without(self, error: InterlockError) -> End:
+    def _without(self, error: InterlockError, role: str) -> End:
         """The installation lacks something that the model needs, such as a key: an end that says what."""
         why = Text(error.code, **error.params) if error.code in LACKING else Text("run.model_unusable")
-        return End("failed", Text("run.no_model", role=self._spec.model, code=error.code, why=why))
+        return End("failed", Text("run.no_model", role=role, code=error.code, why=why))
 
     async def _reserve(self, estimate: Usage) -> None:
         """See that run and scopes can pay for the largest estimate of a call, before it is made."""
@@ -161,31 +193,46 @@ class Asking:
             if reason is not None:
                 raise _ExhaustedError(reason)
 
-    def _about(self, number: int, provider: str, model: str) -> dict[str, Any]:
-        run = self.run
+    def _about(self, asked: "Asked") -> dict[str, Any]:
+        """What a snapshot says of itself (PS-1). `work` is the node that the run is, `turn` where in which
+        conversation what engages it stands."""
+        run, turn = self.run, self.run.opening.get("turn")
         return {
             "agent": run.agent,
             "version": run.version,
             "run": run.id,
             "root_run": run.place.root_run if run.place else None,
-            "call": number,
+            "call": asked.request.number,
             "attempt": run.attempts + 1,
-            "role": self._spec.model,
-            "provider": provider,
-            "model": model,
+            "role": asked.role,
+            "provider": asked.model.provider,
+            "model": asked.model.model,
+            "address": asked.choice.base_url,
             "artifacts": sorted({*run.given, *run.artifacts}),
             **({"work": run.part["place"]} if run.part else {}),
+            **({"turn": {key: turn[key] for key in TURN}} if turn else {}),
+            **asked.marks,
+            **asked.about,
         }
 
-    async def _failed(self, number: int, failure: ModelFailure, attempts: int) -> End | None:
-        run = self.run
+    def _made_of(self, resolved: Resolved) -> dict[str, Any]:
+        """What a prompt was made of besides the run's own trail, and what it was not given for lack of room."""
+        return {
+            "compaction": resolved.compaction,
+            "memories": [list(item) for item in resolved.memories],
+            "message_events": list(resolved.message_events),
+            "left_out": [item.as_dict() for item in resolved.left_out],
+        }
+
+    async def _failed(self, asked: "Asked", failure: ModelFailure) -> End | None:
+        run, attempts = self.run, asked.choice.attempts
         detail = self._installation.contents.keep(
             run.company, failure.detail.encode(errors="backslashreplace")
         )
         again = failure.retryable and run.attempts < attempts
         wait = self._wait_ms(failure) if again else 0
         body = {
-            "n": number,
+            "n": asked.request.number,
             "code": failure.code,
             "status": failure.status,
             "wait_ms": wait,
@@ -194,7 +241,7 @@ class Asking:
         }
         self._recorder.note("model.failed", body, [detail.row])
         if not again:
-            reason = Text("run.model_failed", code=failure.code, attempts=run.attempts, role=self._spec.model)
+            reason = Text("run.model_failed", code=failure.code, attempts=run.attempts, role=asked.role)
             return End("failed", reason)
         await self._recorder.flush()
         await self._installation.clock.sleep(wait / 1000)

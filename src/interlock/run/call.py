@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from interlock.perspective.resolver import Entry
+from interlock.perspective.entry import Entry
 
 __all__ = ["CallState"]
 

@@ -20,7 +20,7 @@ from interlock.gate.schema import judge_arguments
 from interlock.gate.tool import Tool
 from interlock.gate.verdict import Allow, Ask, Deny, Verdict
 from interlock.ledger.content_store import Kept
-from interlock.perspective.resolver import shown_slice
+from interlock.perspective.shown import shown_slice
 from interlock.run.acting import Acting, Make
 from interlock.run.approval import Approvals
 from interlock.run.asking import Asking
@@ -300,7 +300,7 @@ class Door:
         kept = await self._installation.contents.keep_any(self.run.company, data)
         cut = {"start": start, "end": end, "total": len(text)}
         foreign: dict[str, Any] = {} if name in self.run.artifacts else {"foreign": self._foreign(item)}
-        self.outcomes.answer(call, kept, frozenset(item["labels"]), cut, **foreign)
+        self.outcomes.answer(call, kept, frozenset(item["labels"]), cut, artifact=name, **foreign)
 
     def _foreign(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """What somebody else made and this agent has read is from now on a row of its perspective, too (PX-3)."""

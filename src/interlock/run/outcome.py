@@ -98,7 +98,7 @@ class Outcomes:
         carry all its labels, and a body whose scope may not have those hears the reason alone."""
         labels = tool.labels.union(*tool.fields.values())
         if self.refusal(labels) is None:
-            self.fail(call, reason, said, labels)
+            self.fail(call, reason, said, labels, foreign=True)
         else:
             self.fail(call, reason)
 
@@ -107,13 +107,23 @@ class Outcomes:
         vocabulary = self._installation.settings.vocabulary
         return barrier(labels, self._run.scope, vocabulary, frozenset(), self._released)
 
-    def fail(self, call: CallState, reason: Text, told: str = "", labels: Labels = NO_LABELS) -> None:
+    def fail(
+        self,
+        call: CallState,
+        reason: Text,
+        told: str = "",
+        labels: Labels = NO_LABELS,
+        *,
+        foreign: bool = False,
+    ) -> None:
         """Take down that a call came to nothing; `told` is what the body hears, the reason unless given, and
-        `labels` what that brings into the run."""
+        `labels` what that brings into the run. With `foreign` they are a tool's own words."""
         kept = self.words(reason, told)
         body = self.failed(call, reason, told)
         if labels:
             body["labels"] = listed(labels)
+        if foreign:
+            body["said_by"] = "tool"
         self._recorder.note("tool.answered", body, [kept.row])
 
     def failed(self, call: CallState, reason: Text, told: str = "") -> dict[str, Any]:

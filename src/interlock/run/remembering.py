@@ -153,7 +153,7 @@ class Remembering:
         kept = await self._installation.contents.keep_any(
             self.run.company, canonical.encode({"found": shown})
         )
-        self._outcomes.answer(call, kept, labels, recalled=[form["id"] for form in shown])
+        self._outcomes.answer(call, kept, labels, recalled=[[form["id"], form.get("revision", 0)] for form in shown])
 
     async def _room(self) -> Room:
         """Give who was there when the turn began, and who is there now; nobody outside of a conversation."""

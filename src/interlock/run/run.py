@@ -11,7 +11,8 @@ from interlock.errors import InterlockError
 from interlock.event.chain import Place
 from interlock.gate.budget import Budget, Usage
 from interlock.ledger.step import MISFITS, Head, Step
-from interlock.perspective.resolver import Entry
+from interlock.perspective.compaction import Compaction
+from interlock.perspective.entry import Entry
 from interlock.run.call import CallState
 from interlock.run.work import Work
 from interlock.scope.label import Labels
@@ -48,6 +49,7 @@ class Run:
     opened_at: int = 0
     times: dict[str, int] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
+    compaction: Compaction | None = None
     calls: dict[str, CallState] = field(default_factory=dict)
     waiting: list[CallState] = field(default_factory=list)
     artifacts: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -192,6 +194,11 @@ def _place(run: str, body: Mapping[str, Any]) -> Place | None:
     return None if body["opened_by"]["kind"] == "event" else Place(run)
 
 
+def _compacted(run: Run, body: dict[str, Any], fence: int) -> None:
+    run.compaction, run.attempts = Compaction.of_step(body), 0
+    run.usage += Usage(**body["usage"])
+
+
 def _worked(run: Run, kind: str, body: dict[str, Any], at: int) -> None:
     if kind == "work.admitted":
         run.works.append(Work(body["revision"], body["call"], body["graph"], at))
@@ -267,7 +274,8 @@ def _judged(run: Run, body: dict[str, Any], fence: int) -> None:
 def _tool_answered(run: Run, body: dict[str, Any], fence: int) -> None:
     state = run.calls[body["call"]]
     run.usage += Usage(**body["usage"])
-    run.labels |= frozenset(body.get("labels", ()))
+    labels = frozenset(body.get("labels", ()))
+    run.labels |= labels
     if state.work:
         run.works[state.work - 1].over = True
     if state.node:
@@ -278,7 +286,8 @@ def _tool_answered(run: Run, body: dict[str, Any], fence: int) -> None:
     if "error" in body:
         run.faults += 1
         run.last_fault = {"status": "failed", "text": body["error"]}
-        _settle(run, state, Entry("told", body["detail"], state.id, state.tool))
+        told = Entry("told", body["detail"], state.id, state.tool, labels=labels, foreign="said_by" in body)
+        _settle(run, state, told)
         return
     run.faults = run.attempts = 0
     run.handed_over |= "handed_over" in body
@@ -288,14 +297,18 @@ def _tool_answered(run: Run, body: dict[str, Any], fence: int) -> None:
         run.sent.append(body["sent"])
     for item in body.get("given", ()):
         run.given[item["name"]] = item
-    cut = body.get("slice")
-    _settle(
-        run,
-        state,
-        Entry("artifact", body["result"], state.id, state.tool, None, cut["start"], cut["end"], cut["total"])
-        if cut
-        else Entry("result", body["result"], state.id, state.tool, handle=body.get("handle", "")),
-    )
+    about: dict[str, Any] = {
+        "content": body["result"],
+        "call": state.id,
+        "tool": state.tool,
+        "labels": labels,
+        "recalled": tuple((name, revision) for name, revision in body.get("recalled", ())),
+    }
+    if "slice" in body:
+        entry = Entry("artifact", **about, **body["slice"], name=body.get("artifact", ""))
+    else:
+        entry = Entry("result", **about, handle=body.get("handle", ""))
+    _settle(run, state, entry)
 
 
 def _settle(run: Run, state: CallState, entry: Entry) -> None:
@@ -347,10 +360,11 @@ def _signalled(run: Run, body: dict[str, Any], fence: int) -> None:
 
 def _heard(run: Run, body: dict[str, Any]) -> None:
     """Something that came unasked stands where no answer of the model is torn from its results."""
-    run.labels |= frozenset(body.get("labels", ()))
+    labels = frozenset(body.get("labels", ()))
+    run.labels |= labels
     for item in body.get("given", ()):
         run.given[item["name"]] = item
-    entry = Entry("heard", body["content"], text=body["text"])
+    entry = Entry("heard", body["content"], text=body["text"], labels=labels)
     (run.held if run.open_calls else run.entries).append(entry)
 
 
@@ -370,6 +384,7 @@ _RULES = {
     "tool.answered": _tool_answered,
     "tool.waiting": _waits,
     "artifact.saved": _saved,
+    "context.compacted": _compacted,
     "budget.drawn": _drawn,
     "signal.taken": _signalled,
     "run.closed": _closed,

@@ -111,7 +111,17 @@ def _claimed(body: dict[str, Any], step: Step) -> Told:
 
 
 def _asked(body: dict[str, Any], step: Step) -> Told:
+    if "compacting" in body:
+        yield 0, Text("trail.asked_to_summarise", role=body["role"], bytes=body["bytes"])
+        return
     yield 0, Text("trail.asked", role=body["role"], n=body["n"], bytes=body["bytes"])
+
+
+def _compacted(body: dict[str, Any], step: Step) -> Told:
+    count = body["last"] - body["first"] + 1
+    yield 0, Text(f"trail.compacted_{body['how']}", revision=body["revision"], count=count)
+    if body["labels"]:
+        yield 1, Text("trail.labels", labels=body["labels"])
 
 
 def _failed(body: dict[str, Any], step: Step) -> Told:
@@ -254,6 +264,7 @@ _TELLERS = {
     "work.kept": _work_kept,
     "work.skipped": _work_skipped,
     "artifact.saved": _saved,
+    "context.compacted": _compacted,
     "budget.drawn": _drawn,
     "signal.taken": _signalled,
     "run.closed": _closed,

@@ -11,7 +11,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 from interlock.scope.label import AUDIENCE, Labels
 
-__all__ = ["Room", "audience_label", "audiences_in", "outsider"]
+__all__ = ["LIMITED", "Room", "audience_label", "audiences_in", "outsider", "shown_labels"]
+
+LIMITED = f"{AUDIENCE}limited"
+"""How a prompt shows an audience: that there is one, and nothing by which two agents' prompts could be joined."""
 
 Room = Collection[frozenset[str]]
 """Everybody in a conversation: for each one, the identities under which the perspective knows them."""
@@ -26,6 +29,11 @@ def audience_label(members: Iterable[str]) -> str:
 def audiences_in(labels: Iterable[str]) -> Labels:
     """Give those labels that name an audience; where there are none, everybody may have the data."""
     return frozenset(label for label in labels if label.startswith(AUDIENCE))
+
+
+def shown_labels(labels: Iterable[str]) -> list[str]:
+    """Give labels as a prompt shows them, in their order: of audiences only that there is one."""
+    return sorted({LIMITED if label.startswith(AUDIENCE) else label for label in labels})
 
 
 def outsider(
