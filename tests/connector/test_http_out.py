@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from interlock.run.outbox import send_again
+from interlock.run.outgoing import send_again
 from interlock.run.worker import Worker
 from interlock.settings import MessageMapping
 from interlock.testing.clock import MovableClock
@@ -384,5 +384,27 @@ def test_where_an_answer_says_its_id_is_a_matter_of_the_mapping(tmp_path):
                 assert len(await runs_of(there.runtime, at("a"))) == 1
                 (*_, last) = await states(there.runtime)
                 assert last == "delivered", "it was known by its id and not by its text"
+
+    play(story())
+
+
+@pytest.mark.rule("EV-7")
+@pytest.mark.fault("F17")
+def test_words_of_a_person_among_what_waits_do_not_hide_the_chain(tmp_path):
+    async def story():
+        with outside((200, {})) as other:
+            async with door(tmp_path, ANSWER, [sees("a"), sees("b")], chat(other.address)) as there:
+                await there.bring(1, "hello")
+                await drain(there.runtime)
+                first = other.told[0].json
+                await there.bring(2, "busy now?")
+                assert await there.send(echo(first, 9, own=first["id"])) == (202, {"status": "taken"})
+                await there.bring(3, "and another thing")
+                await drain(there.runtime)
+                runs = [run for who in "ab" for run in await runs_of(there.runtime, at(who))]
+                hops = [(await there.runtime.run(run)).opening["chain"]["hop"] for run in runs]
+                assert sorted(hops) == [0, 0, 0, 0, 0, 1], (
+                    "the turn that took in an agent's words is on its chain"
+                )
 
     play(story())

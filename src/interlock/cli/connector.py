@@ -124,7 +124,7 @@ def resend(
 
 
 async def _resend(message: str, by: str, options: Options) -> int:
-    from interlock.run.outbox import send_again
+    from interlock.run.outgoing import send_again
 
     async with await options.runtime() as runtime:
         found = (await runtime.human_queue.find(message)).id

@@ -26,7 +26,7 @@ from interlock.ledger.sqlite import SqliteLedger, connect
 from interlock.run.dispatcher import Dispatcher
 from interlock.run.installation import Installation
 from interlock.run.opening import Taker
-from interlock.run.outbox import Outbox
+from interlock.run.outgoing import Outgoing
 from interlock.run.part import spec_of_run
 from interlock.run.recorder import Lost
 from interlock.run.run import OPEN, TRAIL, Run, fold
@@ -131,7 +131,7 @@ class Worker:
         """How many runs this worker brought to their end."""
         self.dispatcher = Dispatcher(installation)
         self._timers = Timers(installation)
-        self._outbox = Outbox(installation)
+        self._outgoing = Outgoing(installation)
 
     async def __aenter__(self) -> "Worker":
         self._liveness.__enter__()
@@ -152,7 +152,7 @@ class Worker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._outbox.close()
+        await self._outgoing.close()
         with suppress(InterlockError):  # if the ledger still cannot be written, the leases end by themselves
             self._stranded += self._unbegun.items()
             await self._give_back()
@@ -174,7 +174,7 @@ class Worker:
 
     @property
     def _under_way(self) -> list[asyncio.Task[None]]:
-        return [*self._tasks.values(), *self._outbox.tasks]
+        return [*self._tasks.values(), *self._outgoing.tasks]
 
     # Taking runs
 
@@ -264,7 +264,7 @@ class Worker:
 
     async def _look_over(self) -> int:
         found = await self._timers.fire() + await self.dispatcher.sweep() + await self.claim()
-        return found + await self._outbox.sweep()
+        return found + await self._outgoing.sweep()
 
     async def _look_round(self) -> int | None:
         """Settle what is owed and claim what is free. Gives how much that was; None when the ledger cannot be

@@ -1,4 +1,4 @@
-"""The outbox of conversations: what agents said goes out to where its conversation is, as an action would (UI-5, AC-2).
+"""Outgoing: what agents said goes out to where its conversation is, as an action would (UI-5, AC-2).
 
 A row stays until the outside took it or it is given up, so that nothing is lost with a process. Whoever sends it claims
 it first, beyond the time that sending takes. The id under which it goes is the message event's at every attempt. An
@@ -25,7 +25,7 @@ from interlock.run.installation import Installation
 from interlock.run.recognising import external_digest
 from interlock.settings import ConnectorChoice
 
-__all__ = ["Outbox", "send_again"]
+__all__ = ["Outgoing", "send_again"]
 
 AT_ONCE, AT_ONE_CONNECTOR = 32, 8
 """How many are sent at the same time, and how many of them by one connector, so that none holds up the others."""
@@ -59,7 +59,7 @@ class Saying(NamedTuple):
     doubtful: int
 
 
-class Outbox:
+class Outgoing:
     """Sends what is due, beside all else that a worker does. Any number may do so on one ledger."""
 
     def __init__(self, installation: Installation) -> None:
