@@ -47,7 +47,7 @@ class Entry:
 def instructions_of(spec: Spec, kind: str, words: int, language: str) -> str:
     """Give an agent's instructions with what the platform adds: how to finish, and what its input is. `kind` is what
     opened the run; `words` is how many a report may have (MS-12)."""
-    parts = [spec.instructions.strip()]
+    parts = [spec.instructions.strip()] if spec.instructions.strip() else []
     if kind == "event":
         parts.append(say("prompt.input_names_artifacts", language))
     elif kind == "request":
