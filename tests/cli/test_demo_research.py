@@ -64,18 +64,16 @@ def test_what_it_prints_is_what_the_commands_read_from_the_ledger(told, commands
     [graph] = commands.run(*look, "--lang", language, "--json", folder=folder).json()
     assert graph == shown["work"]
     rest = look[look.index("--folder") :]
-    for item in shown["prompts"][:2]:
-        prompt = commands.run("prompt", "show", item["run"], str(item["prompt"]), *rest, folder=folder)
-        printed = [line.strip() for line in done.text.splitlines()]
-        report = prompt.text.splitlines()[-1]
-        assert prompt.code == 0 and report
-        own = item["let_in"][0]["name"]
-        assert any(line.strip() == "|" or line.strip() in printed for line in prompt.text.splitlines())
-        assert own in prompt.text
     exact = commands.run("prompt", "show", shown["prompts"][0]["run"], "--raw", *rest, folder=folder)
-    for line in done.text.partition("── 3.")[2].partition("✓")[0].splitlines():
-        if line.startswith("      | "):
-            assert " ".join(line.split()[1:]) in " ".join(exact.text.replace("\\n", " ").split()), line
+    words = " ".join(exact.text.replace("\\n", " ").split())
+    barred = [
+        line.strip()
+        for line in done.text.partition("── 3.")[2].partition("✓")[0].splitlines()
+        if line.startswith("      | ")
+    ]
+    assert len(barred) > 10
+    for line in barred:
+        assert line.removeprefix("| ") in words, line
 
 
 @pytest.mark.rule("UI-1", "RN-4")

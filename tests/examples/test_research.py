@@ -69,7 +69,7 @@ async def looked_at(runtime: Runtime, run: str) -> Researched:
     made = [item for tried in picture.tried["compare"] for item in tried.artifacts]
     joined = json.loads(await contents.read(made[0]["digest"])) if made else None
     closing = (await runtime.installation.ledger.read(run, 0, 1 << 20))[-1].body
-    not_done = json.loads(await contents.read(closing["not_done"])) if "not_done" in closing else []
+    not_done = json.loads(await contents.read(closing["not_done_said"])) if "not_done_said" in closing else []
     answer = (await runtime.artifact(run, "final_answer"))[1].decode()
     assert state.status == "finished"
     found = Researched(answer, not_done, joined, picture)
@@ -144,11 +144,12 @@ def test_the_join_finds_what_agrees_adds_and_contradicts(researched: Researched)
 
 @pytest.mark.rule("RS-3")
 def test_the_answer_states_every_open_conflict_gap_and_source(researched: Researched) -> None:
+    said = " ".join(researched.answer.split())
     for conflict in researched.joined["merged"]["conflicts"]:
         if conflict["resolution"] is None:
-            assert all(side["values"][0] in researched.answer for side in conflict["sides"]), conflict
+            assert all(side["values"][0] in said for side in conflict["sides"]), conflict
     gaps = researched.joined["merged"]["gaps"]
-    assert len(gaps) == 2 and all(gap["what"] in researched.answer for gap in gaps)
+    assert len(gaps) == 2 and all(gap["what"] in said for gap in gaps)
     assert [item["what"] for item in researched.not_done] == [gap["what"] for gap in gaps]
     assert all(f"- {name}: " in researched.answer for name in NAMES)
 
@@ -221,8 +222,8 @@ def test_what_the_scripted_readers_say_stands_in_their_reports(language: str) ->
     for name in NAMES:
         report = (FOLDER / "reports" / language / f"{name}.md").read_text()
         words = " ".join(report.split())
-        finish = script[f"{RESEARCHER}#reader_{name}"][1].answer.calls[0]
-        said = json.loads(json.loads(finish.arguments)["artifacts"]["findings"])
+        finish = script[f"{RESEARCHER}#reader_{name}"][1]["finish"]
+        said = json.loads(finish["artifacts"]["findings"])
         for finding in said["findings"]:
             assert finding["sources"] == [name]
             for figure in re.findall(r"\d[\d.,]*\d|\d+", finding["text"]):

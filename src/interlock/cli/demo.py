@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 import interlock
-from interlock.cli.demo_part import carry_out, model_of, title
+from interlock.cli.demo_part import carry_out, heading, model_of
 from interlock.cli.demo_refund import demo_refund
 from interlock.cli.demo_research import demo_research
 from interlock.cli.event import events_of
@@ -70,22 +70,22 @@ async def _demo(folder: Path, home: Path, log: Path, model: str | None, terminal
         settings = replace(settings, models={**settings.models, "default": model_of(model)})
     async with await Runtime.open(folder, home=home, settings=settings) as runtime:
         terminal.tell("cli.demo.start", log=str(log))
-        title(terminal, "cli.demo.publish")
+        heading(terminal, "cli.demo.publish")
         agents = sorted((folder / "agents").glob("*.yaml"), key=lambda path: path.stem != "triage")
         published = await publish_files(runtime, agents, PERSON, terminal)
-        title(terminal, "cli.demo.graph")
+        heading(terminal, "cli.demo.graph")
         terminal.line(await drawing_of(runtime, terminal))
-        title(terminal, "cli.demo.run")
+        heading(terminal, "cli.demo.run")
         brief = {"log": str(log), "language": terminal.language}
         root = await carry_out(runtime, TRIAGE, PERSON, brief, terminal, "cli.demo.again")
         runs = await chain_of(runtime, root)
-        title(terminal, "cli.demo.trail")
+        heading(terminal, "cli.demo.trail")
         for run in runs:
             await show_trail(runtime, run, terminal)
             terminal.line()
         refused = await _refused(runtime, root, terminal)
         artifacts = await _artifacts(runtime, runs, terminal)
-        title(terminal, "cli.demo.verify")
+        heading(terminal, "cli.demo.verify")
         findings = await show_findings(runtime, None, terminal)
         terminal.line()
         terminal.tell("cli.demo.look", folder=str(folder), home=str(home))
@@ -106,7 +106,7 @@ async def _demo(folder: Path, home: Path, log: Path, model: str | None, terminal
 
 
 async def _refused(runtime: Runtime, root: str, terminal: Terminal) -> list[dict[str, Any]]:
-    title(terminal, "cli.demo.refused")
+    heading(terminal, "cli.demo.refused")
     found = []
     for event in await events_of(runtime, root, terminal):
         for delivery in event.get("deliveries", ()):
@@ -118,7 +118,7 @@ async def _refused(runtime: Runtime, root: str, terminal: Terminal) -> list[dict
 
 
 async def _artifacts(runtime: Runtime, runs: list[str], terminal: Terminal) -> list[dict[str, Any]]:
-    title(terminal, "cli.demo.summary")
+    heading(terminal, "cli.demo.summary")
     found = []
     for run in runs:
         for name, *_ in await runtime.installation.ledger.query("artifacts_of_run", run):

@@ -10,7 +10,7 @@ from interlock.runtime import Runtime
 from interlock.scope.scope import Address
 from interlock.settings import ModelChoice
 
-__all__ = ["Quiet", "carry_out", "model_of", "title"]
+__all__ = ["Quiet", "carry_out", "heading", "model_of"]
 
 
 class Quiet(Terminal):
@@ -20,7 +20,7 @@ class Quiet(Terminal):
         """Write nothing."""
 
 
-def title(terminal: Terminal, message: str) -> None:
+def heading(terminal: Terminal, message: str) -> None:
     """Write the heading of a part."""
     terminal.line()
     terminal.line(f"── {terminal.say(message)} ──")

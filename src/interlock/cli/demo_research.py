@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from interlock.cli.demo_part import Quiet, carry_out, model_of, title
+from interlock.cli.demo_part import Quiet, carry_out, heading, model_of
 from interlock.cli.layout import barred, laid_out, one_line, wrapped
 from interlock.cli.publish import publish_files
 from interlock.cli.request import ReadRequest, Said
@@ -47,7 +47,7 @@ async def demo_research(folder: Path, home: Path, model: str | None, terminal: T
         _told(terminal.say("demo.research.start", question=question), terminal)
         root = await carry_out(runtime, RESEARCHER, PERSON, brief, terminal, "demo.research.again")
         told = await _Telling(runtime, root, terminal).tell()
-        title(terminal, "demo.research.verify")
+        heading(terminal, "demo.research.verify")
         told["findings"] = await show_findings(runtime, None, terminal)
         terminal.line()
         terminal.tell("demo.research.look", run=root, folder=str(folder), home=str(home))
@@ -84,11 +84,11 @@ class _Telling:
         """Tell all parts, and give what was told as plain values."""
         terminal = self._terminal
         [*_, picture] = await pictures_of(self._runtime.installation, self._run)
-        title(terminal, "demo.research.reports")
+        heading(terminal, "demo.research.reports")
         await self._reports(picture)
-        title(terminal, "demo.research.work")
+        heading(terminal, "demo.research.work")
         show_picture(picture, terminal)
-        title(terminal, "demo.research.prompts")
+        heading(terminal, "demo.research.prompts")
         sights = await sights_of(self._runtime, picture)
         for sight in sights:
             self._sight(sight)
@@ -98,7 +98,7 @@ class _Telling:
             terminal.line()
             _told(terminal.say(said, node=node, count=len(picture.tried[node])), terminal)
         joined = await self._made(picture, "compare", "joined")
-        title(terminal, "demo.research.join")
+        heading(terminal, "demo.research.join")
         if joined is not None:
             self._join(joined)
         return {
@@ -206,12 +206,12 @@ class _Telling:
 
     async def _answer(self, picture: WorkPicture) -> dict[str, Any]:
         terminal = self._terminal
-        title(terminal, "demo.research.verdict")
+        heading(terminal, "demo.research.verdict")
         verdict = await self._made(picture, "check", "verdict")
         if verdict is not None:
             said = "demo.research.passed" if verdict["passed"] else "demo.research.not_passed"
             _told(terminal.say(said, why=verdict["why"]), terminal)
-        title(terminal, "demo.research.answer")
+        heading(terminal, "demo.research.answer")
         draft = await self._made(picture, "write", "draft") or ""
         answer = (await self._runtime.artifact(self._run, "final_answer"))[1].decode()
         written = set(draft.split("\n"))
