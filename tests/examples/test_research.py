@@ -112,8 +112,15 @@ def test_each_part_sees_what_its_edges_let_in_and_nothing_else_of_the_work(resea
         "write": ["joined"],
         "check": ["draft", "joined"],
     }
+    made = {
+        (node, item["name"]): item["digest"]
+        for node, tried in researched.picture.tried.items()
+        for item in tried[-1].artifacts
+    }
     for sight in researched.sights:
         assert not sight.found and sight.looked_for > 50, sight
+        for edge in sight.let_in:
+            assert edge["digest"] == made[edge["from"], edge["artifact"]]
     assert not researched.problems
 
 
