@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from interlock.connector.observation import Observation, Person
     from interlock.connector.tool import ToolCall, tool
     from interlock.errors import InterlockError
+    from interlock.message.completion import complete_text
+    from interlock.message.merge import Merged
     from interlock.run.function import Finish, FunctionRun, NodeInput
     from interlock.runtime import Runtime
     from interlock.scope.scope import Address, Scope
@@ -22,6 +24,7 @@ __all__ = [
     "Finish",
     "FunctionRun",
     "InterlockError",
+    "Merged",
     "NodeInput",
     "NotDone",
     "Observation",
@@ -30,6 +33,7 @@ __all__ = [
     "Scope",
     "Spec",
     "ToolCall",
+    "complete_text",
     "form_of_graph",
     "read_graph",
     "read_spec",
@@ -42,6 +46,7 @@ _HOMES = {
     "Finish": "interlock.run.function",
     "FunctionRun": "interlock.run.function",
     "InterlockError": "interlock.errors",
+    "Merged": "interlock.message.merge",
     "NodeInput": "interlock.run.function",
     "NotDone": "interlock.connector.tool",
     "Observation": "interlock.connector.observation",
@@ -50,6 +55,7 @@ _HOMES = {
     "Scope": "interlock.scope.scope",
     "Spec": "interlock.agent.spec",
     "ToolCall": "interlock.connector.tool",
+    "complete_text": "interlock.message.completion",
     "form_of_graph": "interlock.work_graph.reader",
     "read_graph": "interlock.work_graph.reader",
     "read_spec": "interlock.agent.reader",

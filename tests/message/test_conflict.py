@@ -40,6 +40,26 @@ def test_a_difference_in_a_value_is_a_conflict(first: str, second: str, kind: st
 
 @pytest.mark.rule("RS-2")
 @pytest.mark.parametrize(
+    ("subject", "attribute", "found"),
+    [
+        ("Nile", "length", []),
+        ("The Nile", "Length", []),
+        ("Amazon river", "length", ["quantity"]),
+        ("it", "length", ["quantity"]),
+        ("Amazon", "extent", ["quantity"]),
+    ],
+)
+def test_one_attribute_of_two_named_subjects_is_none(subject: str, attribute: str, found: list[str]) -> None:
+    one = finding("The Amazon is 6,672 km long.", subject="Amazon", attribute="length", value="6,672 km")
+    words = f"The {subject} is 6,671 km long." if "Nile" in subject else "The Amazon is 6,852 km long."
+    value = words.split(" is ")[1].removesuffix(" long.")
+    other = finding(words, subject=subject, attribute=attribute, value=value)
+    conflicts = merge([contribution("a", one), contribution("b", other)]).conflicts
+    assert [conflict.kind for conflict in conflicts] == found
+
+
+@pytest.mark.rule("RS-2")
+@pytest.mark.parametrize(
     ("first", "second"),
     [
         ("The city has about 5 million people.", "The city has 4.98 million people."),

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interlock.catalogue import LANGUAGES
+from interlock.message.completion import complete_text
 from interlock.message.evidence import Evidence
-from interlock.message.merge import Contribution, Gap, merge
+from interlock.message.merge import Contribution, Gap, Merged, merge
 from interlock.message.result import Finding, Result, Undone
 from tests.message.reports import contribution, finding, merged
 
@@ -197,3 +199,33 @@ def test_what_the_writing_node_sees_is_findings_conflicts_and_gaps_alone() -> No
     assert set(form) == {"findings", "conflicts", "gaps", "uncompared", "incomplete", "sources"}
     assert json.loads(json.dumps(form)) == form
     assert Evidence.from_dict(form["findings"][0]["evidence"][0]) == found.findings[0].evidence[0]
+
+
+@pytest.mark.rule("RS-2", "RS-3")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_merge_is_read_back_from_what_a_join_publishes(language: str) -> None:
+    found = merge(
+        [
+            contribution("a", finding("The plant employs 142 people.", "old", observed="2019-01-01")),
+            contribution("b", finding("The plant employs 180 people.", "new", observed="2021-01-01")),
+            contribution(
+                "c", finding("The plant was not sold.", "news"), undone=(Undone("prices", "closed"),)
+            ),
+            contribution("d", finding("The plant was sold.", "rumour")),
+            contribution("e", finding("The total cost was US$ 248 million.", "bank")),
+            contribution("f", finding("The total cost was R$ 1.51 billion.", "ministry")),
+        ]
+    )
+    assert len(found.conflicts) == 2 and len(found.open_conflicts) == 1 and found.uncompared
+    told = json.loads(json.dumps(found.told(language)))
+    reasons = [item["reason"] for item in told["conflicts"]] + [item["note"] for item in told["uncompared"]]
+    reasons += [item["resolution"]["reason"] for item in told["conflicts"] if item["resolution"]]
+    assert len(reasons) == 4 and all(
+        isinstance(reason, str) and "conflict." not in reason for reason in reasons
+    )
+    back = Merged.from_dict(told)
+    assert back.findings == found.findings and back.gaps == found.gaps and back.sources == found.sources
+    assert [(item.key, item.sides, item.open) for item in back.conflicts] == [
+        (item.key, item.sides, item.open) for item in found.conflicts
+    ]
+    assert complete_text("Nothing.", back, language) == complete_text("Nothing.", found, language)

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 import interlock
-from interlock import canonical
+from interlock.cli.demo_part import carry_out, heading, model_of
 from interlock.cli.demo_refund import demo_refund
+from interlock.cli.demo_research import demo_research
 from interlock.cli.event import events_of
 from interlock.cli.graph import drawing_of
 from interlock.cli.publish import publish_files
@@ -20,7 +21,6 @@ from interlock.cli.verify import show_findings
 from interlock.errors import InterlockError
 from interlock.runtime import SETTINGS_FILE, Runtime
 from interlock.scope.scope import Address
-from interlock.settings import ModelChoice
 from interlock.settings_reader import read_settings
 
 __all__ = ["demo", "example_folder"]
@@ -30,7 +30,9 @@ PERSON = "demo"
 
 
 def demo(
-    which: Annotated[Literal["incident", "refund"], Parameter(help="cli.demo.which")] = "incident",
+    which: Annotated[
+        Literal["incident", "refund", "research"], Parameter(help="cli.demo.which")
+    ] = "incident",
     /,
     *,
     log: Annotated[Path | None, Parameter(help="cli.demo.log")] = None,
@@ -39,13 +41,14 @@ def demo(
 ) -> int:
     """Run an example."""
     folder = example_folder(which)
-    if which == "refund":
-        home = options.home or Path(tempfile.mkdtemp(prefix="interlock-demo-"))
-        return perform(demo_refund(folder, home, options.terminal))
     chosen = log or folder / "postgres.log"
-    if not chosen.is_file():
+    if which == "incident" and not chosen.is_file():
         raise InterlockError("cli.demo.no_log", value=str(chosen))
     home = options.home or Path(tempfile.mkdtemp(prefix="interlock-demo-"))
+    if which == "refund":
+        return perform(demo_refund(folder, home, options.terminal))
+    if which == "research":
+        return perform(demo_research(folder, home, model, options.terminal))
     return perform(_demo(folder, home, chosen.resolve(), model, options.terminal))
 
 
@@ -67,21 +70,22 @@ async def _demo(folder: Path, home: Path, log: Path, model: str | None, terminal
         settings = replace(settings, models={**settings.models, "default": model_of(model)})
     async with await Runtime.open(folder, home=home, settings=settings) as runtime:
         terminal.tell("cli.demo.start", log=str(log))
-        _title(terminal, "cli.demo.publish")
+        heading(terminal, "cli.demo.publish")
         agents = sorted((folder / "agents").glob("*.yaml"), key=lambda path: path.stem != "triage")
         published = await publish_files(runtime, agents, PERSON, terminal)
-        _title(terminal, "cli.demo.graph")
+        heading(terminal, "cli.demo.graph")
         terminal.line(await drawing_of(runtime, terminal))
-        _title(terminal, "cli.demo.run")
-        root = await _carry_out(runtime, log, terminal)
+        heading(terminal, "cli.demo.run")
+        brief = {"log": str(log), "language": terminal.language}
+        root = await carry_out(runtime, TRIAGE, PERSON, brief, terminal, "cli.demo.again")
         runs = await chain_of(runtime, root)
-        _title(terminal, "cli.demo.trail")
+        heading(terminal, "cli.demo.trail")
         for run in runs:
             await show_trail(runtime, run, terminal)
             terminal.line()
         refused = await _refused(runtime, root, terminal)
         artifacts = await _artifacts(runtime, runs, terminal)
-        _title(terminal, "cli.demo.verify")
+        heading(terminal, "cli.demo.verify")
         findings = await show_findings(runtime, None, terminal)
         terminal.line()
         terminal.tell("cli.demo.look", folder=str(folder), home=str(home))
@@ -101,47 +105,8 @@ async def _demo(folder: Path, home: Path, log: Path, model: str | None, terminal
         return DONE if well else FOUND
 
 
-def model_of(text: str) -> ModelChoice:
-    """Read `provider:name`, as in `openai:gpt-5`. Raises InterlockError `cli.demo.bad_model`."""
-    provider, colon, name = text.partition(":")
-    if not (provider and colon and name):
-        raise InterlockError("cli.demo.bad_model", value=text)
-    return ModelChoice(provider=provider, model=name)
-
-
-def _title(terminal: Terminal, message: str) -> None:
-    terminal.line()
-    terminal.line(f"── {terminal.say(message)} ──")
-
-
-async def _carry_out(runtime: Runtime, log: Path, terminal: Terminal) -> str:
-    """Open the run, or go on with the one that an earlier, interrupted demo opened in the same home."""
-    brief = {"log": str(log), "language": terminal.language}
-    async with runtime.worker() as worker:
-        begun = await _begun(runtime, brief)
-        if begun is not None:
-            await worker.drain()
-            terminal.tell(f"cli.demo.{'resumed' if worker.ended else 'again'}", home=str(runtime.home))
-            return begun
-        root = await runtime.open_run(TRIAGE, PERSON, brief, worker=worker)
-        terminal.progress("cli.run.working", run=root)
-        await worker.finished(root)
-        await worker.idle()
-        terminal.progress_done()
-        return root
-
-
-async def _begun(runtime: Runtime, brief: dict[str, str]) -> str | None:
-    """Give the run that was opened with the same brief before, if there is one."""
-    wanted = runtime.installation.contents.digest(TRIAGE.scope.company, canonical.encode(brief))
-    for run, _ in await runtime.installation.ledger.query("runs_of_agent", TRIAGE):
-        if (await runtime.run(run)).opening.get("input") == wanted:
-            return str(run)
-    return None
-
-
 async def _refused(runtime: Runtime, root: str, terminal: Terminal) -> list[dict[str, Any]]:
-    _title(terminal, "cli.demo.refused")
+    heading(terminal, "cli.demo.refused")
     found = []
     for event in await events_of(runtime, root, terminal):
         for delivery in event.get("deliveries", ()):
@@ -153,7 +118,7 @@ async def _refused(runtime: Runtime, root: str, terminal: Terminal) -> list[dict
 
 
 async def _artifacts(runtime: Runtime, runs: list[str], terminal: Terminal) -> list[dict[str, Any]]:
-    _title(terminal, "cli.demo.summary")
+    heading(terminal, "cli.demo.summary")
     found = []
     for run in runs:
         for name, *_ in await runtime.installation.ledger.query("artifacts_of_run", run):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.cli.channels import show_channels
+from interlock.cli.demo_part import Quiet, heading
 from interlock.cli.exchange import show_exchange
 from interlock.cli.publish import publish_files
 from interlock.cli.terminal import DONE, FOUND, Terminal
@@ -31,7 +32,7 @@ async def demo_refund(folder: Path, home: Path, terminal: Terminal) -> int:
     told: dict[str, Any] = {"without": _without(folder, terminal)}
     async with await Runtime.open(folder, home=home) as runtime:
         await publish_files(
-            runtime, sorted((folder / "agents").glob("*.yaml")), PERSON, _Quiet(terminal.language, True)
+            runtime, sorted((folder / "agents").glob("*.yaml")), PERSON, Quiet(terminal.language, True)
         )
         demo = _Demo(runtime, terminal)
         told["package"] = await demo.refund("package", pass_to=BILLING)
@@ -39,28 +40,16 @@ async def demo_refund(folder: Path, home: Path, terminal: Terminal) -> int:
         told["malformed"] = await demo.refund("malformed", pass_to=BILLING, copy_conversation=True)
         told["queue"] = await demo.unacknowledged()
         told["channels"] = await demo.channels()
-        _title(terminal, "demo.refund.verify")
+        heading(terminal, "demo.refund.verify")
         told["findings"] = await show_findings(runtime, None, terminal)
         terminal.tell("cli.demo.look", folder=str(folder), home=str(home))
     terminal.data(told)
     return DONE if _well(told) else FOUND
 
 
-class _Quiet(Terminal):
-    """A terminal that nobody reads."""
-
-    def data(self, value: Any) -> None:
-        """Write nothing."""
-
-
-def _title(terminal: Terminal, message: str) -> None:
-    terminal.line()
-    terminal.line(f"── {terminal.say(message)} ──")
-
-
 def _without(folder: Path, terminal: Terminal) -> int:
     """Part (a): two plain functions."""
-    _title(terminal, "demo.refund.without")
+    heading(terminal, "demo.refund.without")
     conversation, count = runpy.run_path(str(folder / "without.py"))["case"]()
     for line in conversation:
         terminal.line(f"  {line}")
@@ -86,7 +75,7 @@ class _Demo:
 
     async def refund(self, title: str, **more: Any) -> dict[str, Any]:
         """Parts (b) and (c): a case from beginning to end, with how often the bank paid for it."""
-        _title(self._terminal, f"demo.refund.{title}")
+        heading(self._terminal, f"demo.refund.{title}")
         before = await self._paid()
         async with self._runtime.worker() as worker:
             run = await self._opened(worker, **more)
@@ -102,7 +91,7 @@ class _Demo:
 
     async def unacknowledged(self) -> dict[str, Any]:
         """Part (d): nobody works for billing until the time for the acknowledgement is over."""
-        _title(self._terminal, "demo.refund.queue")
+        heading(self._terminal, "demo.refund.queue")
         before = await self._paid()
         runtime = self._runtime
         async with runtime.worker() as worker:
@@ -121,7 +110,7 @@ class _Demo:
         """Part (f): a third agent joins, and then all talk goes through one."""
         counts = []
         for through in (False, True):
-            _title(self._terminal, f"demo.refund.{'through_one' if through else 'third'}")
+            heading(self._terminal, f"demo.refund.{'through_one' if through else 'third'}")
             async with self._runtime.worker() as worker:
                 run = await self._opened(worker, ask_around="through support" if through else "directly")
                 await worker.idle()

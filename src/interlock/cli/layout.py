@@ -5,10 +5,11 @@ them can pass for something that the platform said; keys and short texts are quo
 """
 
 import json
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["barred", "laid_out", "one_line"]
+__all__ = ["barred", "laid_out", "one_line", "wrapped"]
 
 DEEPEST = 24
 """What lies deeper is written as JSON, in one line."""
@@ -50,3 +51,13 @@ def barred(text: str) -> Iterator[str]:
     """Give the lines of a text, each behind a bar."""
     for line in text.split("\n"):
         yield f"| {line}".rstrip(" ")
+
+
+def wrapped(lines: Iterable[str], width: int) -> Iterator[str]:
+    """Give lines of at most `width` characters: what is longer goes on in the next one, under its bar and indented."""
+    for line in lines:
+        start = len(line) - len(line.lstrip(" "))
+        bar = line[start : start + 2] if line[start:].startswith("|") else ""
+        after = " " * start + (bar or "  ")
+        found = textwrap.wrap(line, width, subsequent_indent=after, break_on_hyphens=False)
+        yield from found or [""]

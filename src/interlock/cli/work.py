@@ -1,6 +1,7 @@
 """`interlock work`: the work graphs of a run, with which edge let which artifact into which prompt."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from cyclopts.types import PositiveInt
@@ -11,7 +12,10 @@ from interlock.event.event import shown_size
 from interlock.run.work_picture import MARKS, Tried, WorkPicture, as_mermaid, pictures_of
 from interlock.work_graph.node import Node
 
-__all__ = ["app"]
+__all__ = ["app", "show_picture"]
+
+WIDTH = 100
+"""How many characters a line has at most, as far as names allow."""
 
 app = App(name="work", help_format="plaintext", result_action="return_value")
 
@@ -43,12 +47,13 @@ async def _show(run: str, revision: int | None, mermaid: bool, options: Options)
         if mermaid:
             terminal.line(as_mermaid(picture, terminal.language))
         else:
-            _tell(picture, terminal)
+            show_picture(picture, terminal)
     terminal.data([picture.as_dict(terminal.language) for picture in wanted])
     return DONE
 
 
-def _tell(picture: WorkPicture, terminal: Terminal) -> None:
+def show_picture(picture: WorkPicture, terminal: Terminal) -> None:
+    """Write what became of one revision of a run's work graph, node by node."""
     terminal.tell(
         "cli.work.title",
         run=picture.run,
@@ -84,8 +89,7 @@ def _attempt(tried: Tried, terminal: Terminal) -> None:
         terminal.line(f"      {terminal.say(tried.reason)}")
     for item in tried.edges:
         source = item["from"] or terminal.say("work.root")
-        about = f"{item['media']}, {shown_size(item['size'])}, {item['digest'][:12]}"
-        terminal.line(f"      ← {source}: {item['artifact']} → {item['name']}, {about}")
+        _artifact(f"← {source}: {item['artifact']} → {item['name']}", item, terminal)
     if tried.missing:
         terminal.line(f"      {terminal.say('cli.work.missing', nodes=tried.missing)}")
     if tried.run:
@@ -96,6 +100,12 @@ def _attempt(tried: Tried, terminal: Terminal) -> None:
             f"        {terminal.say(said, n=prompt.n, named=list(prompt.named), content=list(prompt.content))}"
         )
     for item in tried.artifacts:
-        terminal.line(
-            f"      → {item['name']}, {item['media']}, {shown_size(item['size'])}, {item['digest'][:12]}"
-        )
+        _artifact(f"→ {item['name']}", item, terminal)
+
+
+def _artifact(name: str, item: Mapping[str, Any], terminal: Terminal) -> None:
+    """Write an artifact in one line, or in two where one would be too long to be read."""
+    about = f"{item['media']}, {shown_size(item['size'])}, {item['digest'][:12]}"
+    line = f"      {name}, {about}"
+    for part in (line,) if len(line) <= WIDTH else (f"      {name},", f"          {about}"):
+        terminal.line(part)

@@ -92,6 +92,8 @@ def compare(
     keyed = bool(first.attribute and second.attribute) and same_key(first, second)
     if keyed and first.value and second.value:
         return _by_value(first, second, rates or {})
+    if _of_other_subjects(first, second):
+        return Comparison("unrelated")
     one, two = _statement(first), _statement(second)
     if not _may_differ(one, two):
         return Comparison("unrelated")
@@ -119,6 +121,18 @@ def _may_differ(one: Statement, two: Statement) -> bool:
 def same_key(first: Finding, second: Finding) -> bool:
     """Tell whether two findings name the same subject and attribute, apart from their texts."""
     return all(_same_words(getattr(first, name), getattr(second, name)) for name in ("subject", "attribute"))
+
+
+def _of_other_subjects(first: Finding, second: Finding) -> bool:
+    """Tell whether two findings name one attribute of two subjects with names of their own: the lengths of two rivers.
+    Subjects with a word in common may be one, "Acme" and "Acme Ltd", and what has no name may be called otherwise."""
+    if not (first.attribute and second.attribute and _same_words(first.attribute, second.attribute)):
+        return False
+    one, two = (
+        [word for word in words_of(item.subject) if not is_plain(word.plain)] for item in (first, second)
+    )
+    named = any(word.capital for word in one) and any(word.capital for word in two)
+    return named and not any(alike(word.stem, other.stem) for word in one for other in two)
 
 
 def _same_words(first: str, second: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import combinations, product
-from typing import Any
+from typing import Any, Self
 
 from interlock import canonical
 from interlock.catalogue import Text
@@ -47,6 +47,14 @@ class Side:
     def sources(self) -> tuple[str, ...]:
         """The names of the sources of the side."""
         return sources_of(self.evidence)
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any], findings: Sequence[Joined]) -> Self:
+        """Read back what a conflict says of a side; `findings` are those of the same merge."""
+        held = (joined for joined in findings if joined.text in form["findings"])
+        return cls(
+            tuple(form["values"]), tuple(item for item in held if set(item.sources) <= set(form["sources"]))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +109,17 @@ class Conflict:
             ],
             "resolution": self.resolution.as_dict() if self.resolution else None,
         }
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any], findings: Sequence[Joined]) -> Self:
+        """Read back what `as_dict` gave; `findings` are those of the same merge."""
+        resolution = form["resolution"]
+        return cls(
+            form["key"],
+            form["kind"],
+            tuple(Side.from_dict(side, findings) for side in form["sides"]),
+            None if resolution is None else Resolution(**resolution),
+        )
 
 
 @dataclass(frozen=True, slots=True)

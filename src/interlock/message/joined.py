@@ -1,10 +1,10 @@
 """A joined finding: what several findings say alike, with all their sources and the reason why they are one (RS-2)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from interlock.message.comparison import same_key, same_value
 from interlock.message.evidence import Evidence, sources_of
@@ -55,6 +55,13 @@ class Joined:
             "evidence": [item.as_dict() for item in self.evidence],
             "joins": [{"text": join.text, "reason": join.reason, "score": join.score} for join in self.joins],
         }
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Self:
+        """Read back what `as_dict` gave."""
+        finding = Finding.from_dict({"sources": [], **form["finding"]})
+        evidence = tuple(map(Evidence.from_dict, form["evidence"]))
+        return cls(finding, evidence, tuple(Join(**item) for item in form["joins"]))
 
 
 def join_findings(found: Iterable[tuple[str, Finding]]) -> tuple[Joined, ...]:

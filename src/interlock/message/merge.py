@@ -6,9 +6,10 @@ It is a pure function of the contributions as a set: their order, and giving one
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 from interlock import canonical
+from interlock.catalogue import say
 from interlock.message.conflict import Conflict, Uncompared, find_conflicts
 from interlock.message.evidence import sources_of
 from interlock.message.joined import Joined, join_findings
@@ -82,6 +83,29 @@ class Merged:
             "incomplete": self.incomplete,
             "sources": list(self.sources),
         }
+
+    def told(self, language: str) -> dict[str, Any]:
+        """Give the same with every reason as a sentence, as a model or a person reads it."""
+        form = self.as_dict()
+        for conflict in form["conflicts"]:
+            conflict["reason"] = say(conflict["reason"], language)
+            if conflict["resolution"] is not None:
+                conflict["resolution"]["reason"] = say(conflict["resolution"]["reason"], language)
+        for item in form["uncompared"]:
+            item["note"] = say(item["note"], language)
+        return form
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Self:
+        """Read back what `as_dict` or `told` gave, such as what a join publishes under `merged`.
+
+        What is not told there is not known: which origins failed (their gaps are), tokens, labels, and what could not
+        be compared.
+        """
+        findings = tuple(map(Joined.from_dict, form["findings"]))
+        conflicts = tuple(Conflict.from_dict(item, findings) for item in form["conflicts"])
+        gaps = tuple(Gap(item["what"], item["why"], item["origin"]) for item in form["gaps"])
+        return cls(findings, conflicts, gaps, (), (), 0, NO_LABELS)
 
 
 def merge(

@@ -23,11 +23,12 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The number of the side that stands, how it was found, and the reason for a reader."""
+    """The number of the side that stands, how it was found, and the reason for a reader: a sentence if it was read back
+    from where it stood as one."""
 
     side: int
     how: Literal["evidence", "judge"]
-    reason: Text
+    reason: Text | str
 
     def as_dict(self) -> dict[str, Any]:
         """Give the exact values."""

@@ -25,7 +25,8 @@ ROOM = 256
 def instructions_of(spec: Spec, kind: str, words: int, language: str) -> str:
     """Give an agent's instructions with what the platform adds: how to finish, and what its input is. `kind` is what
     opened the run; `words` is how many a report may have (MS-12)."""
-    parts = [spec.instructions.strip(), say("prompt.fence", language)]
+    own = spec.instructions.strip()
+    parts = [*([own] if own else []), say("prompt.fence", language)]
     if kind == "event":
         parts.append(say("prompt.input_names_artifacts", language))
     elif kind == "request":

@@ -217,11 +217,8 @@ class Attempting:
             undone = [{"what": gap["from"], "why": gap["why"]}]
             form = {"status": "failed", "summary": "", "findings": [], "not_done": undone, "tokens": 0}
             found.append(Contribution(gap["from"], Result.from_dict(form)))
-        merged = (await asyncio.to_thread(merge, found)).as_dict()
-        language = self._installation.settings.language
-        for conflict in merged["conflicts"]:
-            conflict["reason"] = say(conflict["reason"], language)
-        return merged
+        merged = await asyncio.to_thread(merge, found)
+        return merged.told(self._installation.settings.language)
 
     async def resolved(self, arguments: Any, items: Sequence[Mapping[str, Any]]) -> Any:
         """Give a tool node's arguments with the content of what was let in where they refer to it."""

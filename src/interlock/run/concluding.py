@@ -50,7 +50,7 @@ class Concluding:
         except InterlockError as error:
             self._outcomes.fail(call, Text("tool.failed", tool=call.tool, code=error.code), str(error))
             return
-        form, usage = merged.as_dict(), Usage()
+        form, usage = merged.told(self._installation.settings.language), Usage()
         if arguments.get("write", True):
             written = await self._written(call, arguments.get("task", ""), merged)
             if not isinstance(written, Answer):
@@ -102,9 +102,7 @@ class Concluding:
 
     async def _written(self, call: CallState, task: str, merged: Merged) -> Answer | dict[str, Any]:
         language = self._installation.settings.language
-        form = merged.as_dict()
-        for conflict in form["conflicts"]:
-            conflict["reason"] = say(conflict["reason"], language)
+        form = merged.told(language)
         text = canonical.encode({"task": task, **form} if task else form).decode()
         found = await self._asking.write(call.id, say("prompt.writing", language), text)
         return found if isinstance(found, Answer) else found.reason
