@@ -327,8 +327,8 @@ class Runtime:
     async def prompt(
         self, run: str, number: int | None = None, compaction: int | None = None
     ) -> tuple[Snapshot, dict[str, Any]]:
-        """Give the snapshot of a run's `number`-th model call (the last one unless told), and its step's body; or of the
-        one that summarised for a `compaction`.
+        """Give the snapshot of a run's `number`-th model call (the last one unless told), and its step's body;
+        or of the one that summarised for a `compaction`.
 
         Raises InterlockError `prompt.none`.
         """

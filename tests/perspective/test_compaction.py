@@ -212,7 +212,7 @@ def test_a_slow_summariser_and_three_quick_messages_make_one_summary_with_all_la
             assert all(f"quick {number}" in told for number in range(2, 5))
             assert await sound(runtime)
         assert all(map(whole_pairs, seen))
-        (summary,) = fences([item for item in seen if fences(item, "summary")][0], "summary")
+        (summary,) = fences(next(item for item in seen if fences(item, "summary")), "summary")
         assert summary.content == "SUMMARY of it"
         assert {"audience:limited", "untrusted"} <= set(summary.labels)
 

@@ -1,7 +1,8 @@
 """An entry: something that an agent said or was told in a run, by reference."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from interlock.scope.label import NO_LABELS, Labels
 
@@ -34,3 +35,17 @@ class Entry:
     name: str = ""
     foreign: bool = False
     recalled: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of_result(cls, body: Mapping[str, Any], call: str, tool: str) -> Self:
+        """Read what a call gave from the body of its step `tool.answered`."""
+        about: dict[str, Any] = {
+            "content": body["result"],
+            "call": call,
+            "tool": tool,
+            "labels": frozenset(body.get("labels", ())),
+            "recalled": tuple((name, revision) for name, revision in body.get("recalled", ())),
+        }
+        if "slice" in body:
+            return cls("artifact", **about, **body["slice"], name=body.get("artifact", ""))
+        return cls("result", **about, handle=body.get("handle", ""))

@@ -297,17 +297,7 @@ def _tool_answered(run: Run, body: dict[str, Any], fence: int) -> None:
         run.sent.append(body["sent"])
     for item in body.get("given", ()):
         run.given[item["name"]] = item
-    about: dict[str, Any] = {
-        "content": body["result"],
-        "call": state.id,
-        "tool": state.tool,
-        "labels": labels,
-        "recalled": tuple((name, revision) for name, revision in body.get("recalled", ())),
-    }
-    if "slice" in body:
-        entry = Entry("artifact", **about, **body["slice"], name=body.get("artifact", ""))
-    else:
-        entry = Entry("result", **about, handle=body.get("handle", ""))
+    entry = Entry.of_result(body, state.id, state.tool)
     _settle(run, state, entry)
 
 
