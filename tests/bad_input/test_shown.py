@@ -27,7 +27,8 @@ HARD = {
     "steering": "\x1b[2J\x1b]0;owned\x07",
     "line": LINE,
 }
-SETTINGS = "models: {default: {provider: scripted, script: s.yaml}}\nsizes: {brief: 16MiB, arguments: 16MiB, prompt: 64MiB}\n"
+MODELS = "models: {default: {provider: scripted, script: s.yaml}}\n"
+SETTINGS = f"{MODELS}sizes: {{brief: 16MiB, arguments: 16MiB, prompt: 64MiB}}\n"
 
 
 @tool(effect="read", labels=())

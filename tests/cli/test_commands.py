@@ -321,7 +321,9 @@ def test_a_prompt_is_shown_against_the_one_before_it(own: Company, commands: Pro
     found = commands.run("prompt", "diff", run, "2", "--json", folder=own.folder).json()
     assert found["gone"] == 0 and found["new"] == len(found["changes"]) > 0 and found["kept"] > 1
     for change in found["changes"]:
-        assert change["mark"] == "+" and json.dumps(change["text"], ensure_ascii=False)[1:-1].encode() in second
+        assert (
+            change["mark"] == "+" and json.dumps(change["text"], ensure_ascii=False)[1:-1].encode() in second
+        )
     assert len(second) > len(first)
     alone = commands.run("prompt", "diff", run, "1", "--json", folder=own.folder).json()
     assert alone["kept"] == 0 and alone["new"] > 1

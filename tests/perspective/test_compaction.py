@@ -130,11 +130,15 @@ def test_without_a_model_role_the_beginnings_of_older_entries_stand_for_them(tmp
             snapshot, _ = await runtime.prompt(state.id, len(asked))
             assert snapshot.about["compaction"] == made[-1]["revision"]
             record = json.loads(await runtime.installation.contents.read(made[-1]["compacted"]))
-            assert record["sources"][0] == {
-                "kind": "summary",
-                "content": made[-2]["compacted"],
-                "labels": made[-2]["labels"],
-            } or not made[-2]["labels"]
+            assert (
+                record["sources"][0]
+                == {
+                    "kind": "summary",
+                    "content": made[-2]["compacted"],
+                    "labels": made[-2]["labels"],
+                }
+                or not made[-2]["labels"]
+            )
             results = await trail(runtime, state.id, "tool.answered")
             named = {source.get("content") for source in record["sources"]}
             assert named & {body["result"] for body in results}

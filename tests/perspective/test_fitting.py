@@ -152,7 +152,9 @@ def test_what_was_said_before_a_turn_is_left_out_first_and_each_part_has_its_lab
         parts = [part for part in read_fenced(seen[-1]) if isinstance(part, Fenced)]
         assert [part.kind for part in parts] == ["earlier"] * (len(parts) - 1) + ["turn"]
         assert "word1 " not in seen[-1] and "word7 " in seen[-1] and "word8 @@@ end" in parts[-1].content
-        assert all(part.labels == ("audience:limited", "untrusted") for part in parts if "Ana" in part.content)
+        assert all(
+            part.labels == ("audience:limited", "untrusted") for part in parts if "Ana" in part.content
+        )
         assert json.loads(parts[-1].content)["messages"][0]["text"].startswith("word8")
 
     play(story())
