@@ -112,17 +112,26 @@ class Perspective:
                     left.append(other)
         return found
 
+    async def own_identities(self, actor: str) -> frozenset[str]:
+        """Give the identities of an actor itself: under which it is there, and can observe something."""
+        rows = await self._ledger.within(self.address, "identities_of_actor", actor)
+        return frozenset(identity(connector, external) for connector, external in rows)
+
     async def identities(self, actor: str) -> frozenset[str]:
         """Give the identities under which this perspective knows a person."""
         found: set[str] = set()
         for one in await self.same(actor):
-            rows = await self._ledger.within(self.address, "identities_of_actor", one)
-            found.update(identity(connector, external) for connector, external in rows)
+            found |= await self.own_identities(one)
         return frozenset(found)
 
     async def participants(self, conversation: str) -> list[str]:
         """Give the actors who are in a conversation now."""
         return [row[0] for row in await self._ledger.within(self.address, "participants_of", conversation)]
+
+    async def observers(self, conversation: str) -> Room:
+        """Give who is in a conversation now, as an audience is made of it. A link is no part of that: it may be undone,
+        and what was observed stays observed by those who were there."""
+        return [await self.own_identities(actor) for actor in await self.participants(conversation)]
 
     async def room(self, conversation: str) -> Room:
         """Give who is in a conversation now, as an audience is held against it."""

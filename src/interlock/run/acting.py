@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock import canonical
-from interlock.catalogue import Text
+from interlock.catalogue import Text, say
 from interlock.clock import new_id
 from interlock.gate.action_key import TASK, identity_of, key_of
 from interlock.gate.proposal import ActionFacts
@@ -166,6 +166,7 @@ class Acting:
             "call": call.id,
             "attempt": attempt,
             "deadline": clock.now() + run.time_left(tool.timeout_ms),
+            "labels": listed(run.labels),
         }
         # The claim may stand alone: after a wait no step of the run goes along whose fence would refuse it.
         guards = [
@@ -255,7 +256,9 @@ class Acting:
     async def _repeat(self, call: CallState, tool: Tool, wanted: Wanted, action: Action) -> None:
         """Already done: the recorded result is given, unless it may not enter this run's scope."""
         if action.result is None or self._outcomes.refusal(action.label_set) is not None:
-            self._outcomes.fail(call, Text("action.done_already", tool=tool.name, run=action.run))
+            reason = Text("action.done_already", tool=tool.name, run=action.run)
+            told = say("action.done_already.told", self._installation.settings.language, tool=tool.name)
+            self._outcomes.fail(call, reason, told)
         else:
             data = await self._installation.contents.read(action.result)
             kept = await self._installation.contents.keep_any(self.run.company, data)

@@ -12,9 +12,14 @@ from interlock.run.foreign import UnansweredError
 from interlock.run.installation import Installation
 from interlock.run.post import asked
 from interlock.run.run import Run
-from interlock.scope.label import Labels, listed
+from interlock.scope.barrier import barrier
+from interlock.scope.label import NO_LABELS, Labels, join, listed
+from interlock.scope.scope import Scope
 
 __all__ = ["Action", "actions_of", "doubted"]
+
+ATTEMPTS = 1000
+"""More steps than an action has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +82,32 @@ async def doubted(
     return draft, kept, Draft("task.acted", told)
 
 
-async def actions_of(installation: Installation, root: str) -> list[dict[str, Any]]:
+async def actions_of(
+    installation: Installation, root: str, scope: Scope | None = None
+) -> tuple[list[dict[str, Any]], Labels]:
     """Give the actions of a root task as a package tells them: tool, arguments, outcome, and the result where there is
-    one."""
-    found = []
+    one; and the labels of all that. Of an action whose data may not enter `scope`, tool and outcome alone are told;
+    people, who have no scope, are told all (SC-6)."""
+    found, labels = [], NO_LABELS
     for row in await installation.ledger.query("actions_of_task", root):
-        _, tool, state, _, _, arguments, _, _, _, _, _, result, _ = row
-        item = {"tool": tool, "arguments": await _json(installation, arguments), "outcome": state}
-        if result is not None:
-            item["result"] = await _json(installation, result)
+        action = Action.of_row(row)
+        item: dict[str, Any] = {"tool": action.tool, "outcome": action.state}
         found.append(item)
-    return found
+        carried = await _carried(installation, action)
+        if scope is not None and barrier(carried, scope, installation.settings.vocabulary) is not None:
+            continue
+        labels = join(labels, carried)
+        item["arguments"] = await _json(installation, action.arguments)
+        if action.result is not None:
+            item["result"] = await _json(installation, action.result)
+    return found, labels
+
+
+async def _carried(installation: Installation, action: Action) -> Labels:
+    """Give the labels of an action: those of its result, and those that the run carried that wrote its arguments."""
+    steps = await installation.ledger.read(action.id, 0, ATTEMPTS)
+    claimed = (step.body.get("labels", ()) for step in steps if step.kind == "action.claimed")
+    return join(action.label_set, *claimed)
 
 
 async def _json(installation: Installation, digest: str) -> Any:

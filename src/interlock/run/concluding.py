@@ -24,6 +24,7 @@ from interlock.run.outcome import Outcomes
 from interlock.run.recorder import Recorder
 from interlock.run.run import CallState
 from interlock.run.signal import Signals, decisions_of
+from interlock.scope.label import NO_LABELS, Labels, join
 
 __all__ = ["Concluding"]
 
@@ -44,7 +45,7 @@ class Concluding:
         if not contributions:
             self._outcomes.fail(call, Text("result.no_reports"))
             return
-        rulings = await self._rulings(arguments.get("judge"))
+        rulings, carried = await self._rulings(arguments.get("judge"))
         try:
             merged = await asyncio.to_thread(merge, contributions, rulings=rulings)
         except InterlockError as error:
@@ -59,8 +60,9 @@ class Concluding:
             form["text"] = complete_text(written.text, merged, self._installation.settings.language).text
             usage = written.usage
         kept = await self._installation.contents.keep_any(self.run.company, canonical.encode(form))
-        handle = self._outcomes.save(kept, "application/json", self.run.labels)
-        self._outcomes.answer(call, kept, self.run.labels, handle=handle, spent=usage)
+        labels = join(self.run.labels, carried)
+        handle = self._outcomes.save(kept, "application/json", labels)
+        self._outcomes.answer(call, kept, labels, handle=handle, spent=usage)
 
     async def _contributions(self) -> list[Contribution]:
         """The results that the run's requests were answered with; what another reply says is no finding. A request that
@@ -89,16 +91,19 @@ class Concluding:
         asked = await self._signals.envelope(call.message or "")
         return asked.recipient
 
-    async def _rulings(self, judge: str | None) -> list[Ruling]:
-        """What a named judge settled: its decisions whose topic is the key of a conflict."""
-        if judge is None:
-            return []
-        found = []
+    async def _rulings(self, judge: str | None) -> tuple[list[Ruling], Labels]:
+        """What a named judge settled: its decisions whose topic is the key of a conflict, as far as the run may hear
+        them, and the labels that they bring (SC-6)."""
+        found, labels = [], NO_LABELS
         for item in await decisions_of(self._installation, self.run.root_task):
+            carried = frozenset(item["labels"])
+            if judge is None or self._outcomes.refusal(carried) is not None:
+                continue
             said = json.loads(await self._installation.contents.read(item["content"]))
             if said["by"] == judge:
                 found.append(Ruling(judge, said["topic"], said["decision"]))
-        return found
+                labels = join(labels, carried)
+        return found, labels
 
     async def _written(self, call: CallState, task: str, merged: Merged) -> Answer | dict[str, Any]:
         language = self._installation.settings.language

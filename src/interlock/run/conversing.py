@@ -14,7 +14,7 @@ from interlock.run.observing import room_label
 from interlock.run.opening import Taker
 from interlock.run.remembering import event_rows
 from interlock.run.run import Run
-from interlock.run.turn import next_turn
+from interlock.run.turn import next_turn, stands
 from interlock.scope.barrier import barrier
 from interlock.scope.label import Labels, join, listed
 
@@ -47,9 +47,13 @@ async def withheld(installation: Installation, run: Run) -> Text | None:
 async def follow_turn(
     installation: Installation, run: Run, status: str, finished: Finished, found: Following
 ) -> None:
-    """Add to what follows a closing what follows in the conversation of its turn."""
+    """Add to what follows a closing what follows in the conversation of its turn. All of it holds for the conversation
+    as it is looked at first: whoever comes in meanwhile is not spoken to unasked."""
     turn = run.opening["turn"]
     view = Perspective(installation.ledger, run.agent)
+    before = await view.conversation(turn["conversation"])
+    if before is not None:
+        found.guards.append(stands(run.agent, before))
     own: tuple[tuple[str, Labels], ...] = ()
     drafts: list[Draft] = []
     if status == "finished" and FINAL_ANSWER in finished.artifacts:
@@ -84,7 +88,7 @@ async def _said(
 ) -> Draft:
     """Give the message event of what the agent says, which is also to go out."""
     turn = run.opening["turn"]
-    label, members = room_label(await view.room(turn["conversation"]))
+    label, members = room_label(await view.observers(turn["conversation"]))
     if not await installation.ledger.query("members_of_audience", label):
         named = Draft("audience.named", {"members": members, "audience": label})
         found.writes.append(Write(label, None, (named,)))

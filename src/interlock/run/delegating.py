@@ -47,10 +47,7 @@ class Delegating:
         self, call: CallState, kind: Any, arguments: Mapping[str, Any], warnings: Sequence[Text] = ()
     ) -> None:
         """Send what waits for a reply: the recipient's run is opened with it, on a task of its own below this one."""
-        if (
-            reason := await self._sending.chain_reason("request" if kind == "question" else "delegation")
-        ) is not None:
-            raise RefusedError(reason)
+        await self._sending.goes_on("request" if kind == "question" else "delegation")
         to, run = Address(arguments["to"]), self.run
         receiver = await self._sending.receiver(to)
         if kind not in receiver[0].accepts or to == run.agent:

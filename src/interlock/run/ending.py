@@ -54,7 +54,7 @@ class Ending:
         for _ in range(TRIES):
             emitted = await self._emitted(status, finished, at_once) if owns else Emitted()
             following = await followed(
-                self._installation, self.run, self._spec, status, reason, finished, owns, waited_for, emitted
+                self._installation, self.run, self._spec, status, finished, owns, waited_for, emitted
             )
             if "turn" in self.run.opening:
                 await follow_turn(self._installation, self.run, status, finished, following)

@@ -47,7 +47,6 @@ async def followed(
     run: Run,
     spec: Spec,
     status: str,
-    reason: dict[str, Any] | None,
     finished: Finished,
     owns: bool,
     waited_for: bool,
@@ -70,7 +69,7 @@ async def followed(
     if status == "failed" and await _try_again(installation, run, spec, found):
         return found
     if run.owes_a_reply and waited_for:
-        await _reply(installation, run, status, reason, finished, found)
+        await _reply(installation, run, status, finished, found)
     elif status == "failed" and run.message.get("type") in {"hand_off", "status"}:
         found.told.append(
             queued(
@@ -189,11 +188,11 @@ async def _reply(
     installation: Installation,
     run: Run,
     status: str,
-    reason: dict[str, Any] | None,
     finished: Finished,
     found: Following,
 ) -> None:
-    """Answer whoever waits: with the closing answer, or with an explicit failure (MS-4)."""
+    """Answer whoever waits: with the closing answer, or with an explicit failure (MS-4). Why the run failed is told in
+    the trail: it may name the agent's tools, models and recipients, which are no other agent's to know (PX-4)."""
     message = run.message
     attachments = tuple(Exposed.from_dict(item) for item in finished.artifacts.values())
     labels = run.labels
@@ -208,7 +207,7 @@ async def _reply(
         text = (await installation.contents.read(answer["digest"])).decode()
         kind, body = "result", {"text": text[:SAID]}
     else:
-        told = reason or Text("run.no_report")
+        told = Text("run.no_report") if status == "finished" else Text(f"message.ended_{status}")
         kind, body, attachments = "error", _failure(installation, told), ()
     kept = installation.contents.keep(run.company, canonical.encode(body))
     envelope = Envelope(

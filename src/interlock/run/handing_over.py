@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from interlock.catalogue import Text
@@ -16,8 +17,8 @@ from interlock.run.post import queued
 from interlock.run.run import CallState
 from interlock.run.sending import ROUTING, RefusedError, Sending
 from interlock.run.timer import timer_row
-from interlock.scope.label import listed
-from interlock.scope.scope import Address
+from interlock.scope.label import Labels, join, listed
+from interlock.scope.scope import Address, Scope
 
 __all__ = ["HandingOver"]
 
@@ -39,7 +40,8 @@ class HandingOver:
             raise RefusedError(Text("message.handed_over_already"))
         name = new_id("handoff", self._sending.installation.clock)
         said = {key: value for key, value in arguments.items() if key not in ROUTING}
-        package = package_of(said, await self._actions(), await self._goal())
+        actions, carried = await self._actions(None if is_people(to) else Address(to).scope)
+        package = package_of(said, actions, await self._goal())
         body = await self._sending.kept(package)
         attachments = self._sending.attached(arguments.get("attachments", ()))
         if is_people(to):
@@ -54,6 +56,7 @@ class HandingOver:
         given = await self._sending.given(
             "hand_off", name, body, package, attachments, Address(to).scope, epoch=epoch
         )
+        given = replace(given, labels=join(given.labels, carried))
         opening = await self._sending.opening(receiver, given, {**run.opening["task"], "epoch": epoch}, {}, 2)
         due_at = self._sending.installation.clock.now() + self._sending.installation.settings.acknowledge_ms
         moved = {
@@ -112,9 +115,9 @@ class HandingOver:
             and sum(item.answer == call.answer for item in self.run.calls.values()) == 1
         )
 
-    async def _actions(self) -> list[dict[str, Any]]:
-        """What was done for the root task, as the action ledger has it (MS-5)."""
-        return await actions_of(self._sending.installation, self.run.root_task)
+    async def _actions(self, scope: Scope | None) -> tuple[list[dict[str, Any]], Labels]:
+        """What was done for the root task, as the action ledger has it (MS-5), and the labels that this brings."""
+        return await actions_of(self._sending.installation, self.run.root_task, scope)
 
     async def _goal(self) -> str | None:
         """The goal in the words of whoever asked for it, where they are known to this run."""

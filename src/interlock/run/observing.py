@@ -240,7 +240,7 @@ class Observing:
         else:
             present = {sender, *[await self._actor(person, adding) for person in observation.room]}
         identities = [
-            adding.identities.get(one) or await self._view.identities(one) for one in sorted(present)
+            adding.identities.get(one) or await self._view.own_identities(one) for one in sorted(present)
         ]
         label, members = room_label(identities)
         if not await self._installation.ledger.query("members_of_audience", label):

@@ -338,9 +338,9 @@ def opened_as_part(
     decisions: Sequence[Mapping[str, Any]],
     taker: Taker,
 ) -> Opening:
-    """Give the opening of a run that is a part of another one's work: the same agent, task and place, and what a person
-    released for that run (WG-1, WG-5). `source` is the opening step of that run, from whose own budget this one's is
-    cut."""
+    """Give the opening of a run that is a part of another one's work: the same agent, task and place, before the same
+    people, and with what a person released for that run (WG-1, WG-5). `source` is the opening step of that run, from
+    whose own budget this one's is cut."""
     body: dict[str, Any] = {
         "format": FORMAT,
         "agent": spec.address,
@@ -354,7 +354,9 @@ def opened_as_part(
         "budget": budget.as_dict(),
         "work": dict(work),
     }
-    body |= {key: source[key] for key in ("contract", "released") if key in source}
+    body |= {key: source[key] for key in ("contract", "released", "room") if key in source}
+    if "turn" in source:
+        body["room"] = {key: source["turn"][key] for key in ("conversation", "present")}
     if decisions:
         body["decisions"] = [{"content": item["content"], "revision": item["revision"]} for item in decisions]
     return _opening(run, body, budget, taker, (), None)

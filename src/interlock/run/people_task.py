@@ -22,7 +22,7 @@ from interlock.run.post import posted
 from interlock.run.timer import timer_row
 from interlock.run.waiting import NOTHING, SAID_KINDS, Item
 from interlock.scope.barrier import barrier
-from interlock.scope.label import Labels
+from interlock.scope.label import Labels, join
 from interlock.scope.scope import Address, Scope
 
 __all__ = ["PeopleTask"]
@@ -166,7 +166,7 @@ class PeopleTask(People):
             raise InterlockError("run.not_started", agent=agent, state=Text(f"run.state_{state}"))
         spec = await installation.spec(agent, version)
         opening = (await self._ledger.read(task.run, 0, 1))[0].body
-        package, labels = await self._package_by(task, by, note, opening)
+        package, labels = await self._package_by(task, by, note, opening, agent.scope)
         self._check_barrier(agent, labels)
         company = str(Scope(opening["scope"]).company)
         body = installation.contents.keep(company, canonical.encode(package))
@@ -210,17 +210,17 @@ class PeopleTask(People):
             raise InterlockError("barrier.brief", agent=agent, why=refusal.text)
 
     async def _package_by(
-        self, task: Task, by: str, note: str, opening: dict[str, Any]
+        self, task: Task, by: str, note: str, opening: dict[str, Any], scope: Scope
     ) -> tuple[dict[str, Any], Labels]:
         """The package of the last hand-off goes on, or what opened the task where there was none."""
-        actions = await actions_of(self._installation, task.root)
+        actions, carried = await actions_of(self._installation, task.root, scope)
         steps = [step.body for step in await self._steps(task.root) if step.body.get("task") == task.id]
         handed = [body for body in steps if "package" in body]
         said: dict[str, Any] = {"reason": NOTHING}
-        labels: Labels = frozenset(opening.get("labels", ()))
+        labels: Labels = join(opening.get("labels", ()), carried)
         if handed:
             said |= json.loads(await self._installation.contents.read(handed[-1]["package"]))
-            labels |= frozenset(handed[-1].get("labels", ()))
+            labels = join(labels, handed[-1].get("labels", ()))
         else:
             said["goal"] = await self._opened_with(task)
         if note:

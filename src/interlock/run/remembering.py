@@ -158,11 +158,13 @@ class Remembering:
         )
 
     async def _room(self) -> Room:
-        """Give who was there when the turn began, and who is there now; nobody outside of a conversation."""
-        turn = self.run.opening.get("turn")
-        if turn is None:
+        """Give who was there when the turn began, and who is there now; nobody outside of a conversation. A part
+        of a turn's work is before the same people (WG-5)."""
+        opening = self.run.opening
+        where = opening.get("turn") or opening.get("room")
+        if where is None:
             return []
-        people = {*turn["present"], *await self._view.participants(turn["conversation"])}
+        people = {*where["present"], *await self._view.participants(where["conversation"])}
         return [await self._view.identities(actor) for actor in sorted(people)]
 
     async def _found(self, words: str, room: Room, about: str | None, limit: int) -> list[str]:

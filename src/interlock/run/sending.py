@@ -9,7 +9,7 @@ from typing import Any
 
 from interlock import canonical
 from interlock.agent.spec import Spec
-from interlock.catalogue import Text
+from interlock.catalogue import Text, say
 from interlock.clock import new_id
 from interlock.errors import InterlockError
 from interlock.event.chain import going_on
@@ -148,6 +148,14 @@ class Sending:
         place = self.run.place
         over = place is None or place.hop >= limit
         return going_on(place, limit, kind, await source_chain(self.installation, self.run) if over else ())
+
+    async def goes_on(self, kind: Any) -> None:
+        """See that the chain may go on by this. Raises RefusedError; who else is on the chain is for people to know,
+        not for the sender (PX-4)."""
+        reason = await self.chain_reason(kind)
+        if reason is not None:
+            language, limit = self.installation.settings.language, self.installation.settings.chain_limit
+            raise RefusedError(reason, say(f"{reason['id']}.told", language, limit=limit))
 
     async def receiver(self, to: Address) -> tuple[Spec, int]:
         """Give the current version of an agent. Raises RefusedError."""

@@ -103,8 +103,7 @@ class Talking:
     async def _opened_by_status(
         self, name: str, spec: Spec, version: int, body: Kept, said: Any, attachments: tuple[Exposed, ...]
     ) -> Opening:
-        if (reason := await self._sending.chain_reason("request")) is not None:
-            raise RefusedError(reason)
+        await self._sending.goes_on("request")
         given = await self._sending.given("status", name, body, said, attachments, spec.scope)
         return await self._sending.opening((spec, version), given, self._sending.subtask(), {}, 2)
 

@@ -19,7 +19,7 @@ from interlock.scope.audience import Room
 from interlock.scope.label import Labels, join
 from interlock.scope.scope import Address
 
-__all__ = ["BATCH", "NextTurn", "next_turn", "open_turn", "turn_draft", "turn_of"]
+__all__ = ["BATCH", "NextTurn", "next_turn", "open_turn", "stands", "turn_draft", "turn_of"]
 
 BATCH = 1000
 """How many messages one turn takes in at most; more are the next one's."""
@@ -90,6 +90,12 @@ class NextTurn:
     opening: Opening | None
 
 
+def stands(perspective: str, conversation: Conversation) -> Row:
+    """Give the guard that nothing was observed in a conversation since it was looked at, and no turn taken."""
+    where = (perspective, conversation.id, conversation.place, conversation.turned)
+    return Row("conversation_stands", where, "more_was_said")
+
+
 async def next_turn(
     installation: Installation,
     agent: Address,
@@ -103,7 +109,7 @@ async def next_turn(
     found = await view.conversation(conversation)
     if found is None:
         return None
-    guard = Row("conversation_stands", (agent, found.id, found.place, found.turned), "more_was_said")
+    guard = stands(agent, found)
     said = await view.events_after(found.id, found.turned, BATCH)
     engaging = any(item.way == "engage" for item in said)
     version, state = await installation.current(agent)

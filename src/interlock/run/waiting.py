@@ -170,7 +170,7 @@ class Waiting:
 
     async def _actions(self, task: Task) -> list[dict[str, Any]]:
         try:
-            return await actions_of(self._installation, task.root)
+            return (await actions_of(self._installation, task.root))[0]
         except InterlockError as error:
             return [{"unreadable": error.code}]
 
