@@ -95,14 +95,14 @@ async def test_every_named_query_shows_the_rows_of_one_perspective_alone(store: 
             found = 0
             for name, sql in queries("perspective.sql").items():
                 for guess in (word, other):
-                    values = [_likely(sql, place, guess) for place in range(sql.count("?"))]
+                    values = [likely(sql, place, guess) for place in range(sql.count("?"))]
                     rows = await ledger.within(who, name, *values)
                     assert other not in repr(rows), (name, rows)
                     found += len(rows)
             assert found > 15, "the own ones are seen"
 
 
-def _likely(sql: str, place: int, word: str) -> object:
+def likely(sql: str, place: int, word: str) -> object:
     """Give a value for a parameter that would find something."""
     before = re.split(r"\?", sql)[place].rstrip()
     column = re.findall(r"(\w+) *(?:=|<=|>=|<|>)?\Z", before)[0]

@@ -10,9 +10,6 @@ SELECT id, connector, thread, place, turned, run FROM conversation WHERE id = ?;
 -- name: conversations_after
 SELECT id, connector, thread, place, turned, run FROM conversation WHERE id > ? ORDER BY id LIMIT ?;
 
--- name: conversation_of_run
-SELECT id, connector, thread, place, turned, run FROM conversation WHERE run = ?;
-
 -- name: actor_of_identity
 SELECT actor FROM identity WHERE connector = ? AND external = ?;
 
@@ -28,10 +25,6 @@ SELECT id, name FROM actor WHERE id > ? ORDER BY id LIMIT ?;
 -- name: linked_to
 SELECT other FROM identity_link WHERE one = ? AND state = 'linked'
 UNION SELECT one FROM identity_link WHERE other = ? AND state = 'linked';
-
--- name: links_after
-SELECT one, other, evidence, by, state FROM identity_link WHERE one > ? OR (one = ? AND other > ?)
-ORDER BY one, other LIMIT ?;
 
 -- name: participants_of
 SELECT actor FROM participant WHERE conversation = ? ORDER BY actor;
@@ -55,10 +48,6 @@ WHERE conversation = ? AND place > ? ORDER BY place LIMIT ?;
 -- What an actor said to the agent anywhere, the last first.
 SELECT conversation, place, id, way, content, labels, at FROM message_event
 WHERE actor = ? AND at < ? ORDER BY at DESC LIMIT ?;
-
--- name: waits_for_turn
--- Whether something engages the agent that no turn took in yet.
-SELECT 1 FROM message_event WHERE conversation = ? AND place > ? AND way = 'engage' LIMIT 1;
 
 -- name: memory_by_id
 SELECT id, revision, subject, run, message, conversation, labels, content, at FROM memory
