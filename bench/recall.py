@@ -1,6 +1,7 @@
 """Measure recall: whether it brings what a question is about, and what one recall costs as memories grow.
 
-    python bench/recall.py [--most 1000000] [--rounds 60] [--perspectives 1 1000] [--misses] [--json FILE] [--where FOLDER]
+    python bench/recall.py [--most 1000000] [--rounds 60] [--perspectives 1 1000] [--misses] [--json FILE]
+                           [--where FOLDER]
 
 What it brings. Three dialogues of LoCoMo (CC BY-NC 4.0), read from the folder that INTERLOCK_CASES names, and skipped
 without it: two people in one agent's perspective, each turn a memory about who said it. Each question names the turns

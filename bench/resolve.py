@@ -7,8 +7,8 @@ the hall, the others in conversations of 20. A hundredth as many people speak as
 have a tenth as much each, in the same ledger. Messages are written by the same steps, projections and index rows as
 `observe` writes, only many to a commit.
 
-- observe: a message comes in and opens a run, until it is on disk. known: the same one once more, which changes nothing.
-  waiting: one that comes while that run is open.
+- observe: a message comes in and opens a run, until it is on disk. known: the same one once more. waiting: one that
+  comes while that run is open.
 
 - turn: what opens a turn reads: the conversation, what is new in it and what was said before, who is there and as whom
   they are known, and which of that everybody there may see.

@@ -22,7 +22,7 @@ asyncpg = pytest.importorskip("asyncpg", reason="the driver of PostgreSQL is not
 
 RAISED = "no perspective was entered in this transaction"
 READING = [name for name, sql in queries("perspective.sql").items()]
-WRITTEN = ("actor", "identity", "conversation", "participant", "message_event", "memory")
+RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 
 
 @pytest.fixture(scope="module", params=["wheel", "system"])
@@ -365,6 +365,10 @@ def test_nobody_writes_into_another_perspective(filled: Server) -> None:
                 with pytest.raises(asyncpg.InsufficientPrivilegeError, match="permission denied"):
                     async with db.transaction():
                         await db.execute(sql)
+            asked = "SELECT has_table_privilege($1, $2, $3)"
+            for user, table in product(("reader", "writer"), TABLES):
+                had = [right for right in RIGHTS if await db.fetchval(asked, user, table, right)]
+                assert had == list(RIGHTS[: 1 if user == "reader" else 4]), (user, table)
         async with connected(filled, "writer", ONE) as db:
             refused = (
                 "INSERT INTO actor VALUES ('other@acme/desk', 'actor_canary', 'b')",
@@ -401,6 +405,7 @@ def test_a_perspective_ends_with_its_transaction(filled: Server) -> None:
             async with db.transaction():
                 await db.execute("SELECT interlock_enter($1)", who)
                 assert [row[0] for row in await statement.fetch("")] == [word]
+            assert await db.fetchval("SELECT current_setting('interlock.perspective')") == ""
             with pytest.raises(asyncpg.PostgresError, match=RAISED):
                 await statement.fetch("")
         with pytest.raises(asyncpg.PostgresError, match=RAISED):
@@ -433,26 +438,26 @@ def test_a_perspective_ends_with_its_transaction(filled: Server) -> None:
 @pytest.mark.rule("PX-1")
 def test_neither_statistics_nor_estimates_tell_what_others_hold(filled: Server) -> None:
     async def story() -> None:
-        async with connected(filled, "owner", OTHER) as db:
-            await db.execute(
-                "INSERT INTO actor SELECT 'other@acme/desk', n::text, CASE WHEN n % 2 = 0 THEN 'canary' ELSE n::text"
-                " END FROM generate_series(1, 2000) AS n"
-            )
-            await db.execute("SELECT interlock_enter($1)", ONE)
+        statistics = "SELECT 1 FROM pg_statistic WHERE starelid = 'interlock.actor'::regclass"
+        async with connected(filled, "owner") as db:
+            async with db.transaction():
+                await db.execute("SELECT interlock_enter($1)", OTHER)
+                await db.execute(
+                    "INSERT INTO actor SELECT 'other@acme/desk', n::text, CASE WHEN n % 2 = 0 THEN 'canary' ELSE"
+                    " n::text END FROM generate_series(1, 2000) AS n"
+                )
             await db.execute("ANALYZE actor")
-            assert (
-                await db.fetch("SELECT most_common_vals::text FROM pg_stats WHERE tablename = 'actor'") == []
-            )
-            plans = [
-                [row[0] for row in await db.fetch(f"EXPLAIN SELECT * FROM actor WHERE name = '{word}'")]
-                for word in ("canary", "nobody")
-            ]
-            assert [line.replace("canary", "nobody") for line in plans[0]] == plans[1]
+            async with db.transaction():
+                await db.execute("SELECT interlock_enter($1)", ONE)
+                told = "SELECT most_common_vals::text FROM pg_stats WHERE tablename = 'actor'"
+                assert await db.fetch(told) == []
+                plans = [
+                    [row[0] for row in await db.fetch(f"EXPLAIN SELECT * FROM actor WHERE name = '{word}'")]
+                    for word in ("canary", "nobody")
+                ]
+                assert [line.replace("canary", "nobody") for line in plans[0]] == plans[1]
         async with connected(filled, OWNER) as root:
-            assert (
-                await root.fetch("SELECT 1 FROM pg_statistic WHERE starelid = 'interlock.actor'::regclass")
-                == []
-            )
+            assert await root.fetch(statistics) == []
 
     asyncio.run(story())
 
