@@ -4,8 +4,8 @@ Each connection has, for every table of perspectives, an inner view under a name
 rows of the perspective that is set, and a view with the table's own name over it. SQLite's authorizer lets the inner
 view alone read the table: a statement that names the table meets the view, whatever it tries, and sees the rows of one
 perspective without naming it. Before a perspective is set there are none. One statement runs at a time, which only
-reads and explains nothing, since EXPLAIN would print the inner names; and none that holds such a name runs: to SQLite, a
-common table expression of the same name passes for the view.
+reads and explains nothing, since EXPLAIN would print the inner names; and none that holds such a name runs: to SQLite,
+a common table expression of the same name passes for the view.
 
 The connection that writes is closed to reading these tables too, by `close_off`.
 """
@@ -119,17 +119,11 @@ class Wall:
         except UnicodeEncodeError as error:
             raise InterlockError("ledger.not_text", value=error.object) from None
         except (apsw.AuthError, apsw.SQLError, apsw.ExecTraceAbort) as error:
-            raise InterlockError("ledger.behind_wall", why=self._told(str(error))) from None
+            raise InterlockError("ledger.behind_wall", why=str(error)) from None
         except (apsw.Error, UnicodeDecodeError) as error:
             raise InterlockError("ledger.unreadable", file=str(self._path), why=str(error)) from None
         finally:
             self._perspective = ""
-
-    def _told(self, why: str) -> str:
-        """Give what SQLite says without the inner names."""
-        for name in (self._own, *self._names):
-            why = why.replace(name, "…")
-        return why
 
     def close(self) -> None:
         """Let go of the file."""
