@@ -235,6 +235,19 @@ def test_nothing_reads_these_tables_beside_the_wall() -> None:
             assert not re.search(rf"\b(?:FROM|JOIN)\s+(?:{'|'.join(TABLES)})\b", sql), name
 
 
+@pytest.mark.rule("PX-1")
+@in_loop
+async def test_every_read_goes_by_a_key_of_its_perspective(store: SqliteStore) -> None:
+    wall = Wall(await seen(store), 1)
+    wall._db.authorizer = wall._db.exec_trace = None
+    for name, sql in queries("perspective.sql").items():
+        values = tuple(likely(sql, place, "plain") for place in range(sql.count("?")))
+        plan = [row[3] for row in wall._db.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+        reads = [line for line in plan if line.startswith(("SEARCH", "SCAN"))]
+        assert reads and all("(perspective=? AND " in line for line in reads), (name, plan)
+    wall.close()
+
+
 @pytest.mark.rule("PX-1", "RN-2")
 @in_loop
 async def test_what_is_seen_is_rebuilt_from_the_steps(store: SqliteStore) -> None:

@@ -23,8 +23,9 @@ SELECT id, name FROM actor WHERE id = ?;
 SELECT id, name FROM actor WHERE id > ? ORDER BY id LIMIT ?;
 
 -- name: linked_to
+-- Not UNION, for which SQLite would read all links of the perspective in their order.
 SELECT other FROM identity_link WHERE one = ? AND state = 'linked'
-UNION SELECT one FROM identity_link WHERE other = ? AND state = 'linked';
+UNION ALL SELECT one FROM identity_link WHERE other = ? AND state = 'linked';
 
 -- name: participants_of
 SELECT actor FROM participant WHERE conversation = ? ORDER BY actor;

@@ -65,7 +65,7 @@ CREATE TABLE identity_link (
   state       text COLLATE "C" NOT NULL CHECK (state IN ('linked', 'undone')),
   PRIMARY KEY (perspective, one, other)
 );
-CREATE INDEX identity_link_back ON identity_link (perspective, other);
+CREATE INDEX identity_link_back ON identity_link (perspective, other, state);
 
 CREATE TABLE conversation (
   perspective text COLLATE "C" NOT NULL,
