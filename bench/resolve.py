@@ -225,10 +225,13 @@ class Bench:
         (first,) = await self.runtime.observe("first", Observation("m", "t", Person("u"), "hello", BEGIN))
         async with self.runtime.worker() as worker:
             await worker.drain()
+        database = self.runtime.installation.ledger._db  # filled with more room than anybody is served with
+        database.execute("PRAGMA cache_size = -2000000; PRAGMA wal_autocheckpoint = 200000")
         self.filling = Filling(self.runtime, self.spec, "chat", first.run, self._bare)
         await self.filling.fill(self.size)
         for spec in specs[1:3]:
             await Filling(self.runtime, spec, "mail", first.run, self._bare).fill(self.size // 10)
+        database.execute("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000")
         hall, *self._small = self.filling.talks
         self._chance.shuffle(self._small)
         self._hall = hall
