@@ -1,6 +1,7 @@
 """Measure recall: whether it brings what a question is about, and what one recall costs as memories grow.
 
-    python bench/recall.py [--most 1000000] [--rounds 60] [--misses] [--json FILE] [--where FOLDER]
+    python bench/recall.py [--most 1000000] [--rounds 60] [--perspectives 1 1000] [--misses] [--json FILE]
+                           [--where FOLDER]
 
 What it brings. Three dialogues of LoCoMo (CC BY-NC 4.0), read from the folder that INTERLOCK_CASES names, and skipped
 without it: two people in one agent's perspective, each turn a memory about who said it. Each question names the turns
@@ -260,10 +261,10 @@ class PlainMany:
         ).fetchall()
 
 
-async def cost(most: int, rounds: int, where: Path | None) -> list[dict[str, Any]]:
-    """Fill one perspective and a thousand, and time recalls at each size."""
+async def cost(most: int, rounds: int, among: list[int], where: Path | None) -> list[dict[str, Any]]:
+    """Fill ledgers of some perspectives each, and time recalls at each size."""
     rows: list[dict[str, Any]] = []
-    for perspectives in (1, 1000):
+    for perspectives in among:
         invented, done = Invented(), 0
         folder = Path(tempfile.mkdtemp(dir=where))
         plain = PlainMany(folder)
@@ -278,6 +279,7 @@ async def cost(most: int, rounds: int, where: Path | None) -> list[dict[str, Any
                     print(f"filled {size} in {perspectives}: {time.perf_counter() - began:.0f} s", flush=True)
                     done = size
                     rows.append(await timed(ledger, plain, invented, size, perspectives, rounds))
+                    print("  " + json.dumps(rows[-1]), flush=True)
         finally:
             shutil.rmtree(folder)
     for row in rows:
@@ -335,6 +337,9 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=60, help="how many questions are timed at each size")
     parser.add_argument(
+        "--perspectives", type=int, nargs="+", default=[1, 1000], help="among how many memories are spread"
+    )
+    parser.add_argument(
         "--misses", action="store_true", help="show what was missed of the dialogues chosen on"
     )
     parser.add_argument("--json", type=Path, help="write the rows to this file too")
@@ -347,7 +352,11 @@ def main() -> None:
     else:
         print("dialogues: skipped, INTERLOCK_CASES does not name a folder that has them")
     table(quality)
-    times = asyncio.run(cost(given.most, given.rounds, given.where)) if given.most >= SIZES[0] else []
+    times = (
+        asyncio.run(cost(given.most, given.rounds, given.perspectives, given.where))
+        if given.most >= SIZES[0]
+        else []
+    )
     table(times)
     if given.json:
         given.json.write_text(json.dumps(quality + times, indent=2) + "\n", encoding="utf-8")

@@ -35,7 +35,7 @@ from interlock.ledger.ledger import (
 from interlock.ledger.sql import queries, text_of
 from interlock.ledger.step import Draft, Head, Step, link
 from interlock.ledger.verify import findings
-from interlock.ledger.wall import Wall
+from interlock.ledger.wall import Wall, close_off
 
 __all__ = ["SqliteLedger", "connect"]
 
@@ -133,6 +133,8 @@ class SqliteLedger:
         self._insert_step, self._move_head = self._sql["insert_step"], self._sql["move_head"]
         self._group = GroupCommit(db, path, clock, reach)
         self._wall: Wall | None = None
+        self._writing = False
+        close_off(db, lambda: self._writing)
 
     @classmethod
     async def open(
@@ -249,10 +251,14 @@ class SqliteLedger:
         return Head(seq, digest)
 
     def _execute_rows(self, rows: Iterable[Row]) -> None:
-        for query, values, refusal in rows:
-            self._db.execute(self._sql[query], values)
-            if refusal is not None and self._db.changes() == 0:
-                raise RefusalError(Refused(refusal))
+        self._writing = True
+        try:
+            for query, values, refusal in rows:
+                self._db.execute(self._sql[query], values)
+                if refusal is not None and self._db.changes() == 0:
+                    raise RefusalError(Refused(refusal))
+        finally:
+            self._writing = False
 
     def _head(self, stream: str) -> Head:
         found = self._db.execute(self._sql["head"], (stream,)).fetchone()
@@ -276,6 +282,8 @@ class SqliteLedger:
                 await asyncio.sleep(BUSY_PAUSE)  # another process is recovering the log of one that died
             except UnicodeEncodeError as error:
                 raise InterlockError("ledger.not_text", value=error.object) from None
+            except apsw.AuthError as error:
+                raise InterlockError("ledger.behind_wall", why=str(error)) from None
             except (apsw.Error, UnicodeDecodeError) as error:
                 raise InterlockError("ledger.unreadable", file=str(self.path), why=str(error)) from None
         raise InterlockError("ledger.busy", file=str(self.path), seconds=int(BUSY_SECONDS))

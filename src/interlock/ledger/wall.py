@@ -3,13 +3,15 @@
 Each connection has, for every table of perspectives, an inner view under a name that nobody can guess, which keeps the
 rows of the perspective that is set, and a view with the table's own name over it. SQLite's authorizer lets the inner
 view alone read the table: a statement that names the table meets the view, whatever it tries, and sees the rows of one
-perspective without naming it. Before a perspective is set there are none. Only statements that begin with SELECT, WITH
-or VALUES run at all, since EXPLAIN would print the inner names.
+perspective without naming it. Before a perspective is set there are none. One statement runs at a time, which only
+reads and explains nothing, since EXPLAIN would print the inner names; and none that holds such a name runs: to SQLite,
+a common table expression of the same name passes for the view.
 
-(Matching by the view's own name would not hold: a common table expression of the same name passes for it.)
+The connection that writes is closed to reading these tables too, by `close_off`.
 """
 
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ import apsw
 from interlock.errors import InterlockError
 from interlock.ledger.sql import queries
 
-__all__ = ["TABLES", "Wall"]
+__all__ = ["TABLES", "Wall", "close_off"]
 
 TABLES = (
     *("actor", "identity", "identity_link", "conversation", "participant", "message_event", "memory"),
@@ -30,6 +32,17 @@ FUNCTIONS = frozenset(
     {"count", "max", "min", "sum", "total", "length", "lower", "coalesce", "ifnull", "substr"}
 )
 """The functions that a statement behind the wall may call, beside the wall's own."""
+
+
+def close_off(db: apsw.Connection, writing: Callable[[], bool]) -> None:
+    """Let a connection read these tables in no statement but those that are prepared while `writing()`, by which a
+    projection says which rows it changes. It takes the place of the connection's authorizer."""
+
+    def allows(action: int, one: str | None, two: str | None, base: str | None, source: str | None) -> int:
+        closed = action == apsw.SQLITE_READ and one in TABLES and not writing()
+        return apsw.SQLITE_DENY if closed else apsw.SQLITE_OK
+
+    db.authorizer = allows
 
 
 class Wall:
@@ -51,6 +64,8 @@ class Wall:
             self._raise_over(table, inner)
         self._names = frozenset(self._inner.values())
         self._db.authorizer = self._allows
+        self._db.exec_trace = self._begins
+        self._begun = False
 
     def _raise_over(self, table: str, inner: str) -> None:
         columns = [row[1] for row in self._db.execute(f"PRAGMA main.table_info({table})")]
@@ -74,6 +89,11 @@ class Wall:
             return apsw.SQLITE_OK if one in self._inner and source == self._inner[one] else apsw.SQLITE_DENY
         return apsw.SQLITE_DENY
 
+    def _begins(self, cursor: apsw.Cursor, sql: str, values: Any) -> bool:
+        """Let one statement run, which only reads."""
+        first, self._begun = not self._begun, True
+        return first and cursor.is_readonly and not cursor.is_explain
+
     def named(self, perspective: str, name: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Give the rows of a named query of `perspective.sql`, as this perspective has them.
 
@@ -90,14 +110,15 @@ class Wall:
         Raises InterlockError `ledger.behind_wall` for what the wall refuses, `ledger.not_text`, or
         `ledger.unreadable`.
         """
-        if not perspective or not sql.lstrip().upper().startswith(READING):
+        inner = self._own in sql or any(name in sql for name in self._names)
+        if not perspective or inner or not sql.lstrip().upper().startswith(READING):
             raise InterlockError("ledger.behind_wall", why="SELECT, WITH, VALUES")
-        self._perspective = perspective
+        self._perspective, self._begun = perspective, False
         try:
             return self._db.execute(sql, values).fetchall()
         except UnicodeEncodeError as error:
             raise InterlockError("ledger.not_text", value=error.object) from None
-        except (apsw.AuthError, apsw.SQLError) as error:
+        except (apsw.AuthError, apsw.SQLError, apsw.ExecTraceAbort) as error:
             raise InterlockError("ledger.behind_wall", why=str(error)) from None
         except (apsw.Error, UnicodeDecodeError) as error:
             raise InterlockError("ledger.unreadable", file=str(self._path), why=str(error)) from None

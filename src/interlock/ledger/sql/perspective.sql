@@ -10,9 +10,6 @@ SELECT id, connector, thread, place, turned, run FROM conversation WHERE id = ?;
 -- name: conversations_after
 SELECT id, connector, thread, place, turned, run FROM conversation WHERE id > ? ORDER BY id LIMIT ?;
 
--- name: conversation_of_run
-SELECT id, connector, thread, place, turned, run FROM conversation WHERE run = ?;
-
 -- name: actor_of_identity
 SELECT actor FROM identity WHERE connector = ? AND external = ?;
 
@@ -26,12 +23,9 @@ SELECT id, name FROM actor WHERE id = ?;
 SELECT id, name FROM actor WHERE id > ? ORDER BY id LIMIT ?;
 
 -- name: linked_to
+-- Not UNION, for which SQLite would read all links of the perspective in their order.
 SELECT other FROM identity_link WHERE one = ? AND state = 'linked'
-UNION SELECT one FROM identity_link WHERE other = ? AND state = 'linked';
-
--- name: links_after
-SELECT one, other, evidence, by, state FROM identity_link WHERE one > ? OR (one = ? AND other > ?)
-ORDER BY one, other LIMIT ?;
+UNION ALL SELECT one FROM identity_link WHERE other = ? AND state = 'linked';
 
 -- name: participants_of
 SELECT actor FROM participant WHERE conversation = ? ORDER BY actor;
@@ -61,10 +55,6 @@ WHERE actor = ? AND at < ? ORDER BY at DESC LIMIT ?;
 
 -- name: has_spoken
 SELECT 1 FROM message_event WHERE conversation = ? AND actor = ? AND root_run IS NULL LIMIT 1;
-
--- name: waits_for_turn
--- Whether something engages the agent that no turn took in yet.
-SELECT 1 FROM message_event WHERE conversation = ? AND place > ? AND way = 'engage' LIMIT 1;
 
 -- name: memory_by_id
 SELECT id, revision, subject, run, message, conversation, labels, content, at FROM memory

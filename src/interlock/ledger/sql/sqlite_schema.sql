@@ -225,7 +225,7 @@ CREATE TABLE identity_link (
   state       TEXT NOT NULL CHECK (state IN ('linked', 'undone')),
   PRIMARY KEY (perspective, one, other)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX identity_link_back ON identity_link (perspective, other);
+CREATE INDEX identity_link_back ON identity_link (perspective, other, state);
 
 -- A thread as the agent sees it. `turned` is the place of the last message event that a turn took in, by `run`.
 CREATE TABLE conversation (
