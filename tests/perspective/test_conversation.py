@@ -102,6 +102,49 @@ def test_what_is_said_while_a_turn_is_open_is_the_next_turn_s_all_at_once(tmp_pa
     play(story())
 
 
+@pytest.mark.rule("PX-5")
+def test_what_waits_is_taken_in_batches_and_nothing_that_engages_is_passed_over(tmp_path, monkeypatch):
+    async def story():
+        monkeypatch.setattr("interlock.run.turn.BATCH", 3)
+        async with world(
+            tmp_path, {"*": lambda request: {"finish": "an answer"}}, [sees("a")], connectors=CHAT
+        ) as runtime:
+            await runtime.observe("chat", said(1))
+            for n in range(2, 9):
+                await runtime.observe("chat", said(n, f"word {n}", BRUNO))
+            await drain(runtime)
+            taken = [
+                len((await runtime.run(run)).opening["turn"]["events"]) for run in await runs_of(runtime, at("a"))
+            ]
+            assert taken == [1, 3, 3, 1]
+            assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("PX-5")
+def test_of_much_that_was_only_observed_the_last_is_taken_in_with_what_engages(tmp_path, monkeypatch):
+    async def story():
+        monkeypatch.setattr("interlock.run.turn.BATCH", 3)
+        async with world(
+            tmp_path, {"*": lambda request: {"finish": "an answer"}}, [sees("a")], connectors=CHAT
+        ) as runtime:
+            await runtime.observe("chat", said(1))
+            await drain(runtime)
+            await runtime.pause(at("a"), "maria")
+            for n in range(2, 9):
+                await runtime.observe("chat", said(n, f"word {n}", BRUNO))
+            await runtime.activate(at("a"), "maria")
+            await runtime.observe("chat", said(9, "word 9"))
+            await drain(runtime)
+            first, last = await runs_of(runtime, at("a"))
+            assert len((await runtime.run(last)).opening["turn"]["events"]) == 3
+            shown = await prompt(runtime, last)
+            assert all(f"word {n}" in shown for n in (7, 8, 9))
+
+    play(story())
+
+
 @pytest.mark.rule("ME-2", "PX-3")
 def test_who_joins_later_is_not_shown_what_was_said_before(tmp_path):
     async def story():

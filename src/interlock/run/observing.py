@@ -21,7 +21,7 @@ from interlock.run.installation import Installation
 from interlock.run.opening import Opening, Taker
 from interlock.run.recognising import Said, external_digest, going_on_from, said_by_agent
 from interlock.run.remembering import event_rows
-from interlock.run.turn import BATCH, open_turn, turn_draft, turn_of
+from interlock.run.turn import open_turn, since_last_turn, turn_draft, turn_of
 from interlock.scope.audience import audience_label
 from interlock.scope.barrier import barrier
 from interlock.scope.label import UNTRUSTED, Labels, area_label, join, listed
@@ -316,7 +316,7 @@ class Observing:
     async def _turn(
         self, conversation: Conversation, event: MessageEvent, adding: _Adding, taker: Taker
     ) -> Opening:
-        after = await self._view.events_after(conversation.id, conversation.turned, BATCH)
+        after = await since_last_turn(self._view, conversation)
         room = {
             actor: adding.identities.get(actor) or await self._view.identities(actor)
             for actor in await self._present(conversation, adding)

@@ -19,7 +19,7 @@ from interlock.scope.audience import Room
 from interlock.scope.label import Labels, join
 from interlock.scope.scope import Address
 
-__all__ = ["BATCH", "NextTurn", "next_turn", "open_turn", "stands", "turn_draft", "turn_of"]
+__all__ = ["NextTurn", "next_turn", "open_turn", "since_last_turn", "stands", "turn_draft", "turn_of"]
 
 BATCH = 1000
 """How many messages one turn takes in at most; more are the next one's."""
@@ -39,7 +39,7 @@ async def turn_of(
     audiences that are named at this moment: those of who is there now. Where agents said some of it, the one furthest
     on its chain tells the turn's place, so that no chain is lost among what waited (EV-7)."""
     batch = [item for item in said if item.way != "own"]
-    earlier = await view.events_before(conversation.id, conversation.turned, installation.settings.history)
+    earlier = await view.events_before(conversation.id, said[0].place - 1, installation.settings.history)
     shown = [item for item in (*earlier, *said) if item.way == "own" or item not in batch]
     people = list(room.values())
     eligible = [item for item in shown if await _may_see(view, item, people)]
@@ -67,6 +67,26 @@ def _furthest(places: Iterable[Place | None]) -> Place | None:
 
 async def _may_see(view: Perspective, event: MessageEvent, room: Room) -> bool:
     return await view.outsider(event.labels, room) is None
+
+
+async def since_last_turn(view: Perspective, conversation: Conversation) -> list[MessageEvent]:
+    """Give what was said since the last turn, to be taken in with the message that now engages; of more than a batch,
+    what was said last."""
+    said = await view.events_after(conversation.id, conversation.turned, BATCH)
+    if len(said) < BATCH:
+        return said
+    return await view.events_before(conversation.id, conversation.place, BATCH - 1)
+
+
+async def _waiting(view: Perspective, conversation: Conversation) -> list[MessageEvent]:
+    """Give the first batch since the last turn in which something engages the agent, so that nothing that does is passed
+    over; what stands before that batch was observed only."""
+    place = conversation.turned
+    while said := await view.events_after(conversation.id, place, BATCH):
+        if any(item.way == "engage" for item in said):
+            return said
+        place = said[-1].place
+    return []
 
 
 def open_turn(installation: Installation, spec: Spec, version: int, turn: Turn, taker: Taker) -> Opening:
@@ -110,10 +130,9 @@ async def next_turn(
     if found is None:
         return None
     guard = stands(agent, found)
-    said = await view.events_after(found.id, found.turned, BATCH)
-    engaging = any(item.way == "engage" for item in said)
+    said = await _waiting(view, found)
     version, state = await installation.current(agent)
-    if not engaging or state != "active":
+    if not said or state != "active":
         return NextTurn([], guard, None)
     turn = await turn_of(
         installation,
