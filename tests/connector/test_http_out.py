@@ -408,3 +408,20 @@ def test_words_of_a_person_among_what_waits_do_not_hide_the_chain(tmp_path):
                 )
 
     play(story())
+
+
+@pytest.mark.rule("UI-5")
+def test_what_was_said_later_does_not_overtake_what_is_still_to_be_sent(tmp_path, clock):
+    async def story():
+        with outside(503, 200) as other:
+            async with door(tmp_path, ANSWER, [sees("a")], chat(other.address), clock=clock) as there:
+                await there.bring(1)
+                await drain(there.runtime)
+                await there.bring(2)
+                await drain(there.runtime)
+                assert [told.json["in_reply_to"] for told in other.told] == ["m1"]
+                clock.move(3600)
+                await drain(there.runtime)
+                assert [told.json["in_reply_to"] for told in other.told] == ["m1", "m1", "m2"]
+
+    play(story())
