@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from interlock.run.outgoing import send_again
+from interlock.run.outgoing import Outgoing, send_again
 from interlock.run.worker import Worker
 from interlock.settings import MessageMapping
 from interlock.testing.clock import MovableClock
@@ -205,8 +205,7 @@ def test_many_workers_send_each_answer_once_and_in_the_order_of_its_conversation
                 for worker in workers:
                     await worker.__aenter__()
                 for _ in range(4):
-                    for worker in workers:
-                        await worker.drain()
+                    await asyncio.gather(*(worker.drain() for worker in workers))
                 for worker in workers:
                     await worker.__aexit__(None, None, None)
                 assert isinstance(workers[0], Worker)
@@ -406,5 +405,39 @@ def test_words_of_a_person_among_what_waits_do_not_hide_the_chain(tmp_path):
                 assert sorted(hops) == [0, 0, 0, 0, 0, 1], (
                     "the turn that took in an agent's words is on its chain"
                 )
+
+    play(story())
+
+
+@pytest.mark.rule("UI-5")
+def test_what_was_said_later_does_not_overtake_what_is_still_to_be_sent(tmp_path, clock):
+    async def story():
+        with outside(503, 200) as other:
+            async with door(tmp_path, ANSWER, [sees("a")], chat(other.address), clock=clock) as there:
+                await there.bring(1)
+                await drain(there.runtime)
+                await there.bring(2)
+                await drain(there.runtime)
+                assert [told.json["in_reply_to"] for told in other.told] == ["m1"]
+                clock.move(3600)
+                await drain(there.runtime)
+                assert [told.json["in_reply_to"] for told in other.told] == ["m1", "m1", "m2"]
+
+    play(story())
+
+
+@pytest.mark.rule("UI-5", "AC-1")
+def test_of_several_who_find_the_same_to_send_one_sends_it(tmp_path, clock):
+    async def story():
+        with outside(503, 200) as other:
+            async with door(tmp_path, ANSWER, [sees("a")], chat(other.address), clock=clock) as there:
+                await there.bring(1)
+                await drain(there.runtime)
+                clock.move(3600)
+                senders = [Outgoing(there.runtime.installation) for _ in range(8)]
+                found = await asyncio.gather(*(sender.sweep() for sender in senders))
+                assert sum(found) > 1, "more than one found it"
+                await asyncio.gather(*(task for sender in senders for task in sender.tasks))
+                assert len(other.told) == 2 and await states(there.runtime) == ["failed", "delivered"]
 
     play(story())
