@@ -7,6 +7,7 @@ import pytest
 from interlock.agent.spec import Attendance
 from interlock.connector.observation import Observation, Person
 from interlock.perspective.perspective import Perspective
+from interlock.run.publishing import change_agent
 from interlock.scope.scope import Scope
 from interlock.settings import ConnectorChoice
 from tests.run.scene import at, drain, play, runs_of, spec_of
@@ -131,10 +132,10 @@ def test_of_much_that_was_only_observed_the_last_is_taken_in_with_what_engages(t
         ) as runtime:
             await runtime.observe("chat", said(1))
             await drain(runtime)
-            await runtime.pause(at("a"), "maria")
+            await change_agent(runtime.installation, at("a"), "pause", "maria")
             for n in range(2, 9):
                 await runtime.observe("chat", said(n, f"word {n}", BRUNO))
-            await runtime.activate(at("a"), "maria")
+            await change_agent(runtime.installation, at("a"), "resume", "maria")
             await runtime.observe("chat", said(9, "word 9"))
             await drain(runtime)
             first, last = await runs_of(runtime, at("a"))

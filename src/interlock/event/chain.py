@@ -1,6 +1,6 @@
 """A chain: how many runs were caused one by the other, and whether it may go on (EV-6, EV-7, EV-9)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -28,6 +28,14 @@ class Place:
     def from_dict(cls, form: dict[str, Any] | None) -> Self | None:
         """Read back what `as_dict` gave; None where a step has no place."""
         return None if form is None else cls(form["root_run"], form["hop"])
+
+    @classmethod
+    def of_opening(cls, run: str, body: Mapping[str, Any]) -> Self | None:
+        """Give the place of a run by its opening step; one that no other run caused is the first of its chain, also
+        where an older format did not say so."""
+        if "chain" in body:
+            return cls.from_dict(body["chain"])
+        return None if body["opened_by"]["kind"] == "event" else cls(run)
 
 
 @dataclass(frozen=True, slots=True)

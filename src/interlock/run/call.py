@@ -1,7 +1,8 @@
 """A call that a run makes: how far it has come, as a fold over the run's trail gives it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from interlock.perspective.entry import Entry
 
@@ -35,3 +36,9 @@ class CallState:
     resting: bool = False
     node: str = ""
     reason: dict[str, Any] | None = None
+
+    @classmethod
+    def of_node(cls, body: Mapping[str, Any]) -> Self:
+        """Give the call that a node of a work graph makes, from the step that started it."""
+        arguments = body["arguments_content"]
+        return cls(body["call"], body["tool"], 0, 0, arguments=arguments, node=body["node"])

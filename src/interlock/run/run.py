@@ -77,7 +77,7 @@ class Run:
             scope=Scope(body["scope"]),
             opening=dict(body),
             labels=frozenset(body.get("labels", ())),
-            place=_place(name, body),
+            place=Place.of_opening(name, body),
             budget=Budget.of(body.get("budget", {})),
             head=head,
             fence=fence,
@@ -187,13 +187,6 @@ class Run:
             rule(self, body, fence)
 
 
-def _place(run: str, body: Mapping[str, Any]) -> Place | None:
-    """A run that no other run caused is the first of its chain, also where an older format did not say so."""
-    if "chain" in body:
-        return Place.from_dict(body["chain"])
-    return None if body["opened_by"]["kind"] == "event" else Place(run)
-
-
 def _compacted(run: Run, body: dict[str, Any], fence: int) -> None:
     run.compaction, run.attempts = Compaction.of_step(body), 0
     run.usage += Usage(**body["usage"])
@@ -208,9 +201,7 @@ def _worked(run: Run, kind: str, body: dict[str, Any], at: int) -> None:
     if kind == "work.ended" and "run" not in body:
         run.usage += Usage(**body.get("usage", {}))
     if kind == "work.started" and "call" in body:
-        call = CallState(
-            body["call"], body["tool"], 0, 0, arguments=body["arguments_content"], node=body["node"]
-        )
+        call = CallState.of_node(body)
         run.calls[call.id] = call
         run.waiting.append(call)
         run.labels |= frozenset(body.get("labels", ()))
@@ -262,12 +253,11 @@ def _judged(run: Run, body: dict[str, Any], fence: int) -> None:
         return
     if state.node:
         state.reason = body["reason"]
-        _settle(run, state, Entry("told", body["detail"], state.id, state.tool))
-        return
-    run.faults += 1
-    run.last_fault = {"status": "refused", "text": body["reason"]}
-    if state.rule == "budget":
-        run.exhausted = body["reason"]
+    else:
+        run.faults += 1
+        run.last_fault = {"status": "refused", "text": body["reason"]}
+        if state.rule == "budget":
+            run.exhausted = body["reason"]
     _settle(run, state, Entry("told", body["detail"], state.id, state.tool))
 
 
@@ -297,8 +287,7 @@ def _tool_answered(run: Run, body: dict[str, Any], fence: int) -> None:
         run.sent.append(body["sent"])
     for item in body.get("given", ()):
         run.given[item["name"]] = item
-    entry = Entry.of_result(body, state.id, state.tool)
-    _settle(run, state, entry)
+    _settle(run, state, Entry.of_result(body, state.id, state.tool))
 
 
 def _settle(run: Run, state: CallState, entry: Entry) -> None:
