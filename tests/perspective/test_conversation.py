@@ -115,7 +115,8 @@ def test_what_waits_is_taken_in_batches_and_nothing_that_engages_is_passed_over(
                 await runtime.observe("chat", said(n, f"word {n}", BRUNO))
             await drain(runtime)
             taken = [
-                len((await runtime.run(run)).opening["turn"]["events"]) for run in await runs_of(runtime, at("a"))
+                len((await runtime.run(run)).opening["turn"]["events"])
+                for run in await runs_of(runtime, at("a"))
             ]
             assert taken == [1, 3, 3, 1]
             assert await sound(runtime)
@@ -138,7 +139,7 @@ def test_of_much_that_was_only_observed_the_last_is_taken_in_with_what_engages(t
             await change_agent(runtime.installation, at("a"), "resume", "maria")
             await runtime.observe("chat", said(9, "word 9"))
             await drain(runtime)
-            first, last = await runs_of(runtime, at("a"))
+            _, last = await runs_of(runtime, at("a"))
             assert len((await runtime.run(last)).opening["turn"]["events"]) == 3
             shown = await prompt(runtime, last)
             assert all(f"word {n}" in shown for n in (7, 8, 9))

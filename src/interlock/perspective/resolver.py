@@ -1,22 +1,33 @@
 """A resolver: puts a prompt together from one run's own view, by reference, and from nothing else."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from interlock.agent.spec import FINAL_ANSWER, Spec
 from interlock.catalogue import say
-from interlock.connector.model.model import Request, ToolOffer
+from interlock.connector.model.model import Message, Request, ToolOffer
 from interlock.gate.tool import Tool
 from interlock.ledger.content_store import ContentStore
+from interlock.ledger.ledger import Ledger
 from interlock.perspective.compaction import Compaction, summary_of
 from interlock.perspective.entry import Entry
 from interlock.perspective.fitting import Fit, LeftOut, fit
 from interlock.perspective.perspective import Perspective
 from interlock.perspective.shown import Shower, Shown, groups_of_entries, together
+from interlock.scope.scope import Address
 
-__all__ = ["Resolved", "Resolver", "instructions_of", "offer_of"]
+__all__ = [
+    "Resolved",
+    "Resolver",
+    "Sources",
+    "instructions_of",
+    "offer_of",
+    "resolve",
+    "resolve_work_node",
+    "resolve_writing",
+]
 
 ROOM = 256
 """How many bytes are kept free for words of the platform."""
@@ -52,22 +63,53 @@ class Resolved:
     memories: tuple[tuple[str, int], ...] = ()
 
 
-class Resolver:
-    """Assembles the requests of one run; each call adds to the messages of the one before."""
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What prompts are made from, besides what opened the run: where to read, what every prompt begins with, how many
+    bytes of one content are shown at once, and the language of the platform's words."""
 
-    def __init__(
-        self,
-        view: Perspective,
-        contents: ContentStore,
-        agent: str,
-        instructions: str,
-        offers: tuple[ToolOffer, ...],
-        shown: int,
-        language: str,
-    ) -> None:
-        self._agent, self._instructions, self._offers = agent, instructions, offers
-        self._contents, self._shower = contents, Shower(view, contents, shown, language)
-        self._always = _size_of_head(instructions, offers)
+    ledger: Ledger
+    contents: ContentStore
+    instructions: str
+    offers: tuple[ToolOffer, ...]
+    shown: int
+    language: str
+
+
+def resolve(agent: Address, turn: Mapping[str, Any], sources: Sources) -> "Resolver":
+    """Give what makes the prompts of a turn, and the only thing that does (PX-5).
+
+    turn: the body of the step that opened the run: the brief, message or event, or the batch of messages of a
+    conversation, that engages the agent.
+    """
+    return Resolver(agent, agent, turn, sources)
+
+
+def resolve_work_node(agent: Address, part: Mapping[str, Any], sources: Sources) -> "Resolver":
+    """Give what makes the prompts of a node of a work graph, and the only thing that does (PX-5, WG-2).
+
+    part: the body of the step that opened the node's run, which names the root run and the node. Nothing of the root
+    run's history is among it.
+    """
+    return Resolver(agent, f"{agent}#{part['work']['place']['node']}", part, sources)
+
+
+def resolve_writing(writer: str, number: int, instructions: str, text: str, longest: int) -> Request:
+    """Give the prompt of a text that is written beside a run: a node without tools and history, whose one input is a
+    `text` that the run has (RS-3, ME-4). `longest` is that of the answer, in tokens."""
+    return Request(writer, number, instructions, (), (Message("user", text),), longest)
+
+
+class Resolver:
+    """Assembles the requests of one run; each call adds to the messages of the one before. Made by `resolve` or
+    `resolve_work_node`."""
+
+    def __init__(self, agent: Address, name: str, opening: Mapping[str, Any], sources: Sources) -> None:
+        self._name, self._opened, self._sources = name, opening, sources
+        self._shower = Shower(
+            Perspective(sources.ledger, agent), sources.contents, sources.shown, sources.language
+        )
+        self._always = _size_of_head(sources.instructions, sources.offers)
         self._opening: Shown | None = None
         self._earlier: list[Shown] = []
         self.summary: Shown | None = None
@@ -76,17 +118,15 @@ class Resolver:
         self.entries: list[Shown] = []
         """The run's entries as they are shown, from the first that no compaction replaces."""
 
-    async def read(
-        self, opening: dict[str, Any], entries: Sequence[Entry], compaction: Compaction | None = None
-    ) -> None:
-        """Take in a run's opening step, all its entries so far, and its last compaction."""
+    async def read(self, entries: Sequence[Entry], compaction: Compaction | None = None) -> None:
+        """Take in all entries of the run so far, and its last compaction."""
         if self._opening is None:
-            self._earlier = await self._shower.earlier(opening)
-            self._opening = await self._shower.opening(opening)
+            self._earlier = await self._shower.earlier(self._opened)
+            self._opening = await self._shower.opening(self._opened)
         if compaction is not None and compaction != self._compaction:
             known = self._compaction.last if self._compaction else 0
             del self.entries[: compaction.last - known]
-            self.summary = await summary_of(self._contents, compaction, self._shower)
+            self.summary = await summary_of(self._sources.contents, compaction, self._shower)
             self._compaction = compaction
         covered = self._compaction.last if self._compaction else 0
         for entry in entries[covered + len(self.entries) :]:
@@ -114,10 +154,10 @@ class Resolver:
         kept = list(self._kept(found))
         seen = [recalled for item in kept for recalled in item.recalled]
         request = Request(
-            self._agent,
+            self._name,
             number,
-            self._instructions,
-            self._offers,
+            self._sources.instructions,
+            self._sources.offers,
             tuple(item.message for item in kept),
             max_output_tokens,
         )

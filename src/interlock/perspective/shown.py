@@ -84,7 +84,7 @@ class Shower:
         self._view, self._contents, self._limit, self.language = view, contents, shown, language
         self._own = {area_label(Address(view.address).scope)}
 
-    async def opening(self, opening: dict[str, Any]) -> Shown:
+    async def opening(self, opening: Mapping[str, Any]) -> Shown:
         """Give what opened a run: a brief, an event, what was said in a conversation, what another agent or a person
         sent, or a part of a run's work; and what is settled for the task."""
         labels: Labels = frozenset(opening.get("labels", ()))
@@ -118,7 +118,7 @@ class Shower:
             )
         return Shown("opening", "user", tuple(parts), labels, digest, recalled=recalled)
 
-    async def earlier(self, opening: dict[str, Any]) -> list[Shown]:
+    async def earlier(self, opening: Mapping[str, Any]) -> list[Shown]:
         """Give what was said in a turn's conversation before it, the oldest first; nothing for any other run."""
         found = []
         for name in opening.get("turn", {}).get("history", ()):

@@ -11,12 +11,17 @@ from typing import Any
 
 from interlock.agent.spec import Spec
 from interlock.catalogue import Text
-from interlock.connector.model.model import Answer, Message, Model, ModelFailure, Request
+from interlock.connector.model.model import Answer, Model, ModelFailure, Request
 from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
 from interlock.perspective.fitting import size_limit
-from interlock.perspective.perspective import Perspective
-from interlock.perspective.resolver import Resolved, Resolver
+from interlock.perspective.resolver import (
+    Resolved,
+    Sources,
+    resolve,
+    resolve_work_node,
+    resolve_writing,
+)
 from interlock.perspective.snapshot import SnapshotKeeper
 from interlock.run.allowance import draw_for
 from interlock.run.compacting import Compacting
@@ -80,15 +85,11 @@ class Asking:
         self._snapshots = SnapshotKeeper(installation.contents, run.company)
         settings = installation.settings
         head = installation.prompt_head(spec, run.version, run.opening["opened_by"]["kind"])
-        agent = f"{run.agent}#{run.part['place']['node']}" if run.part else run.agent
-        self._resolver = Resolver(
-            Perspective(installation.ledger, run.agent),
-            installation.contents,
-            agent,
-            *head,
-            settings.sizes.shown,
-            settings.language,
+        sources = Sources(
+            installation.ledger, installation.contents, *head, settings.sizes.shown, settings.language
         )
+        made_by = resolve_work_node if run.part else resolve
+        self._resolver = made_by(run.agent, run.opening, sources)
         self._compacting = Compacting(installation, recorder, self)
 
     async def ask(self, number: int) -> Answer | End | None:
@@ -132,8 +133,8 @@ class Asking:
         except InterlockError as error:
             return self._without(error, role)
         choice = self._installation.settings.models[role]
-        agent = f"{self.run.agent}{suffix}"
-        request = Request(agent, number, instructions, (), (Message("user", text),), choice.max_output_tokens)
+        writer = f"{self.run.agent}{suffix}"
+        request = resolve_writing(writer, number, instructions, text, choice.max_output_tokens)
         snapshots = SnapshotKeeper(self._installation.contents, self.run.company)
         asked = Asked(model, choice, role, request, snapshots, marks)
         while (found := await self._sent(asked)) is None:

@@ -63,7 +63,7 @@ class Compacting:
         """Read what the run has been told so far, and replace its older entries if they take too much of a prompt's
         `limit` in bytes. Gives why the run is at its end where making a summary used its budget up."""
         run = self.run
-        await resolver.read(run.opening, run.entries, run.compaction)
+        await resolver.read(run.entries, run.compaction)
         count = replaceable(resolver.entries, limit, self._installation.settings.compaction.percent)
         if not count:
             return None
@@ -72,7 +72,7 @@ class Compacting:
             return made
         labels = compacted_labels(resolver.opening, resolver.entries[:count], resolver.summary)
         await self._write(resolver.entries[:count], labels, *made)
-        await resolver.read(run.opening, run.entries, run.compaction)
+        await resolver.read(run.entries, run.compaction)
         return None
 
     async def _summary(

@@ -79,8 +79,8 @@ async def since_last_turn(view: Perspective, conversation: Conversation) -> list
 
 
 async def _waiting(view: Perspective, conversation: Conversation) -> list[MessageEvent]:
-    """Give the first batch since the last turn in which something engages the agent, so that nothing that does is passed
-    over; what stands before that batch was observed only."""
+    """Give the first batch since the last turn in which something engages the agent, so that nothing that does is
+    passed over; what stands before that batch was observed only."""
     place = conversation.turned
     while said := await view.events_after(conversation.id, place, BATCH):
         if any(item.way == "engage" for item in said):
