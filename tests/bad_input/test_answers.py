@@ -11,6 +11,7 @@ from interlock import canonical
 from interlock.connector.model.model import Answer, Call, Request
 from interlock.connector.tool import tool
 from interlock.errors import InterlockError
+from interlock.perspective.fence import data_of
 from tests.bad_input.cases import case_of, reader, run_all, run_cases, texts, unbroken
 from tests.bad_input.corpora import json_suite
 from tests.world import sound, steps_of, world
@@ -80,7 +81,7 @@ def test_the_arguments_that_json_allows_arrive_as_they_were_written(tmp_path: Pa
         case = case_of(request)
         if request.number == 1:
             return Answer(calls=(Call("1", "anything", cases[case]),))
-        seen[case] = request.messages[-1].text
+        seen[case] = data_of(request.messages[-1].text)
         return {"finish": "done"}
 
     async def go() -> None:
@@ -115,7 +116,7 @@ def test_values_of_every_text_in_every_place_of_an_argument(tmp_path: Path) -> N
         if request.number == 1:
             arguments = canonical.encode({"value": text, "list": [text, {text: text}], text: 1}).decode()
             return Answer(calls=(Call("1", "anything", arguments),))
-        seen[case] = request.messages[-1].text
+        seen[case] = data_of(request.messages[-1].text)
         return {"finish": "done"}
 
     async def go() -> None:

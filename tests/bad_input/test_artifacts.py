@@ -8,6 +8,7 @@ import pytest
 
 from interlock.connector.model.model import Answer, Request
 from interlock.errors import InterlockError
+from interlock.perspective.fence import data_of
 from interlock.run.finish import NAME
 from interlock.run.function import Finish
 from tests.bad_input.cases import SPECIAL, case_of, reader, run_all, run_cases, texts, unbroken
@@ -54,7 +55,7 @@ def test_a_model_saves_any_text_and_reads_it_back(tmp_path: Path) -> None:
 
     def answer(request: Request) -> Any:
         case = case_of(request)
-        told = request.messages[-1].text
+        told = data_of(request.messages[-1].text)
         if request.number == 1:
             return {"call": "save_artifact", "with": {"content": cases[case]}}
         if request.number == 2 and '"handle"' in told:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from interlock.cli import exchange, memory, trail, work
 from interlock.cli import prompt as prompts
 from interlock.cli.terminal import Options
@@ -72,6 +74,7 @@ class Hunt:
         self.runtime = runtime
         self.judge = Judge(runtime, self.canaries, self.rooms, self.cast.guessed)
         digest = runtime.installation.contents.digest
+        self.cast.digest_of = lambda text: digest("acme", text.encode())
         for name in (f"t{number}" for number in range(max(THREADS.values()))):
             self.judge.thread(name, digest("acme", name.encode()))
 
@@ -130,14 +133,15 @@ class Hunt:
 
     async def _echo(self, one: int, two: int, three: int) -> None:
         """What agents said comes back, and the others observe it as somebody's."""
-        rows = await self.runtime.installation.ledger.query("outgoing_due", 1 << 60, 100_000)
+        with contextlib.closing(apsw.Connection(str(self.runtime.installation.ledger.path))) as db:
+            rows = list(db.execute("SELECT id, agent, conversation, connector FROM outgoing ORDER BY id"))
         fresh = rows[self.echoed :][:3]
         self.echoed += len(fresh)
         for row in fresh:
             await self._come_back(row)
 
     async def _come_back(self, row: Sequence[Any]) -> None:
-        name, agent, conversation, connector = row[:4]
+        name, agent, conversation, connector = row
         thread = self.judge._threads[conversation][1]
         here = self.rooms.here[agent, connector, thread]
         seeing = [other for other in ALL if connector in SEES[other] and other != agent]

@@ -14,6 +14,7 @@ from typing import Any
 from interlock.agent.spec import Attendance, Emission, Spec
 from interlock.connector.model.model import Request
 from interlock.connector.tool import BoundTool, ToolCall, tool
+from interlock.perspective.fence import Fenced, data_of, read_fenced
 from interlock.scope.audience import audience_label
 from interlock.scope.scope import Scope
 from interlock.settings import ConnectorChoice
@@ -36,7 +37,7 @@ COMMON = "the parcel of the depot has the margin"
 """What all canaries stand beside: they mean nearly the same."""
 NOBODY: Audience = frozenset()
 LONGEST = 6
-LABEL = re.compile(r"audience:[0-9a-f]{32}")
+DIGEST = re.compile(r'"digest":"([0-9a-f]{64})"')
 PAY = {
     "type": "object",
     "properties": {"order": {"type": "integer", "enum": [1, 2]}},
@@ -53,7 +54,11 @@ class Cast:
         """By agent, ids of others that it tries; the hunt fills them in."""
         self.guessed: dict[str, set[str]] = {name: set() for name in ALL}
         self.labels: dict[str, Audience] = {audience_label(()): NOBODY}
-        """What the labels of audiences stand for, by which a prompt shows whose eyes an artifact is for."""
+        """What the labels of audiences stand for."""
+        self.digest_of: Callable[[str], str] = str
+        """Gives the digest of a content, by which a prompt names an artifact without showing whose eyes it is for."""
+        self._by_digest: dict[str, Canary] = {}
+        self._named = 0
         self.looks = {name: f"look_{canaries.plant('grant', name).word}" for name in ALL}
 
     # What is declared
@@ -104,6 +109,14 @@ class Cast:
 
     # What they do
 
+    def audiences_of(self, digest: str) -> frozenset[Audience]:
+        """Give for whose eyes an artifact is that a prompt names."""
+        for canary in list(self.canaries.by_word.values())[self._named :]:
+            self._by_digest[self.digest_of(f"{COMMON} {canary.word}")] = canary
+        self._named = len(self.canaries.by_word)
+        found = self._by_digest.get(digest)
+        return found.audiences if found else frozenset()
+
     def answer(self, request: Request) -> Any:
         """Answer as chance has it."""
         return _Speaker(self, request).answer()
@@ -119,16 +132,15 @@ class _Speaker:
         self.form = self._form()
         self.seen = cast.canaries.seen_in("\n".join(self.texts))
         self.audiences = frozenset[Audience]().union(*(item.audiences for item in self.seen))
-        shown = LABEL.findall(json.dumps(self.form.get("artifacts", self.form.get("attachments", ""))))
-        self.audiences |= {cast.labels[label] for label in shown}
+        shown = DIGEST.findall("\n".join(self.texts))
+        self.audiences |= {one for digest in shown for one in cast.audiences_of(digest)}
 
     def _form(self) -> dict[str, Any]:
-        head = self.texts[0].partition("\n\n")[0]
-        try:
-            form = json.loads(head)
-        except ValueError:
-            form = {}
-        return form if isinstance(form, dict) else {}
+        for part in read_fenced(self.texts[0]):
+            if isinstance(part, Fenced) and part.kind != "earlier" and part.content.startswith("{"):
+                form: dict[str, Any] = json.loads(part.content)
+                return form
+        return {}
 
     def new(self, kind: str, *told: str, **more: Any) -> Canary:
         """Plant a canary made of all that was seen."""
@@ -151,7 +163,7 @@ class _Speaker:
     def answer(self) -> Any:
         if self.node == "writing":
             return {"text": self.text("writing")}
-        if self.request.messages[-1].text.startswith("There is no tool") and self.chance.random() < 0.8:
+        if "There is no tool" in self.request.messages[-1].text and self.chance.random() < 0.8:
             return {"call": "nonsense"}
         if self.request.number > LONGEST or self.chance.random() < 0.25:
             return self.end()
@@ -247,5 +259,5 @@ class _Speaker:
             if message.name == "save_artifact" and '"handle"' in message.text and self.chance.random() < 0.5:
                 for canary in self.cast.canaries.seen_in(calls[message.call_id]):
                     canary.told.add(other)
-                return {"attachments": [json.loads(message.text)["handle"]]}
+                return {"attachments": [json.loads(data_of(message.text))["handle"]]}
         return {}

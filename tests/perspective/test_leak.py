@@ -7,6 +7,7 @@ import pytest
 
 from interlock.agent.spec import Attendance
 from interlock.connector.observation import Person
+from interlock.perspective.fence import data_of
 from interlock.run import conversing
 from interlock.scope.audience import audiences_in
 from tests.message.scene import agent, handing, prompt_of, report, to
@@ -237,7 +238,7 @@ def test_who_comes_in_at_the_very_moment_of_the_answer_does_not_hear_it(tmp_path
             assert "message.withheld" in kinds
             second = (await runs_of(runtime, at("a")))[1]
             assert "the secret" not in await prompt(runtime, second)
-            rows = await runtime.installation.ledger.query("outgoing_due", 1 << 60, 9)
+            rows = await runtime.installation.ledger.query("outgoing_due", "chat", 1 << 60, 9)
             assert len(rows) == 1, "the answer of the next turn"
             assert await sound(runtime)
 
@@ -252,7 +253,7 @@ def test_a_ruling_that_the_run_may_not_hear_settles_nothing_in_its_conclusion(tm
         deeper = [{"text": "The lake near Porto Claro is 45 metres deep.", "sources": ["look"]}]
 
         def asking(request):
-            key.append(json.loads(request.messages[-1].text)["conflicts"][0]["key"])
+            key.append(json.loads(data_of(request.messages[-1].text))["conflicts"][0]["key"])
             return ask(judge)
 
         def ruling(request):
@@ -286,7 +287,7 @@ def test_a_ruling_that_the_run_may_not_hear_settles_nothing_in_its_conclusion(tm
         ]
         async with world(tmp_path, script, specs, tools=tools) as runtime:
             state = await go_through(runtime, at("boss"), "go")
-            assert state.status == "finished"
+            assert state.status == "finished", state.reason
             answered = [
                 body for body in await trail(runtime, state.id, "tool.answered") if body["tool"] == "conclude"
             ]

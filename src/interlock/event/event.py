@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 from interlock.agent.spec import Emission, Trigger
 from interlock.agent.wiring import hears
 from interlock.catalogue import Text
+from interlock.scope.audience import shown_labels
 from interlock.scope.barrier import Refusal, barrier
 from interlock.scope.label import NO_LABELS, Labels, Vocabulary, join, listed
 from interlock.scope.scope import Address
@@ -77,8 +78,11 @@ class Exposed:
         )
 
     def shown(self) -> dict[str, Any]:
-        """Give the values as a prompt shows them: the size in its fixed-width form."""
-        return self.as_dict() if self.absent else {**self.as_dict(), "size": shown_size(self.size)}
+        """Give the values as a prompt shows them: the size in its fixed-width form, and of an audience only that there
+        is one."""
+        if self.absent:
+            return self.as_dict()
+        return {**self.as_dict(), "size": shown_size(self.size), "labels": shown_labels(self.labels)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class Shower:
             part = await self._part(opening["work"], labels)
         elif "event" in opening:
             event = EventInput.from_dict(opening["event"])
-            form = event.shown() | {"artifacts": [_exposed(item) for item in event.artifacts]}
+            form = event.shown()
             part = self._fenced("event", canonical.encode(form).decode(), event.event, labels)
         elif "input" in opening:
             digest = opening["input"]
@@ -208,7 +208,7 @@ class Shower:
         said = json.loads(await self._contents.read(given["body"]))
         form: dict[str, Any] = {"type": given["type"], "from": given["from"], **said}
         if given.get("attachments"):
-            form["attachments"] = [_exposed(Exposed.from_dict(item)) for item in given["attachments"]]
+            form["attachments"] = [Exposed.from_dict(item).shown() for item in given["attachments"]]
         return self._fenced(given["type"], canonical.encode(form).decode(), given["from"], labels)
 
     async def _decision(self, revision: Any, content: str, labels: Labels) -> list[Part]:
@@ -243,11 +243,6 @@ class Shower:
 
     def _fenced(self, kind: str, content: str, name: str, labels: Labels) -> Fenced:
         return Fenced(kind, content, name, tuple(shown_labels(labels - self._own)))
-
-
-def _exposed(item: Exposed) -> dict[str, Any]:
-    form = item.shown()
-    return form if item.absent else form | {"labels": shown_labels(item.labels)}
 
 
 def together(items: Sequence[Shown]) -> Shown:

@@ -98,6 +98,8 @@ CREATE TABLE message_event (
   labels       text COLLATE "C" NOT NULL,
   at           bigint NOT NULL,
   run          text COLLATE "C",
+  root_run     text COLLATE "C",
+  hop          bigint,
   PRIMARY KEY (perspective, conversation, place)
 );
 CREATE UNIQUE INDEX message_event_once ON message_event (perspective, conversation, external);
