@@ -42,7 +42,7 @@ from interlock.ledger.content_store import ContentStore, Kept
 from interlock.ledger.ledger import Appended, Row, Write
 from interlock.ledger.step import Draft
 from interlock.perspective.perspective import MessageEvent, Perspective, identity
-from interlock.perspective.resolver import Resolver
+from interlock.perspective.resolver import Sources, resolve
 from interlock.run.observing import room_label
 from interlock.run.opening import Opening, Taker
 from interlock.run.remembering import event_rows
@@ -280,12 +280,14 @@ class Bench:
             installation.ledger, old._keys, old._objects, installation.settings.inline_bytes
         )
         head = installation.prompt_head(self.spec, 1, "turn")
-        resolver = Resolver(
-            Perspective(installation.ledger, self.spec.address), contents, self.spec.address, *head,
-            installation.settings.sizes.shown, "en",
-        )  # fmt: skip
-        request = await resolver.resolve(1, dict(opening.body), (), 1000)
-        return request.messages[0].text
+        sizes = installation.settings.sizes
+        resolver = resolve(
+            self.spec.address, opening.body, Sources(installation.ledger, contents, *head, sizes.shown, "en")
+        )
+        await resolver.read(())
+        found = resolver.resolve(1, 1000, sizes.prompt)
+        assert found is not None
+        return found.request.messages[0].text
 
 
 class Watch:

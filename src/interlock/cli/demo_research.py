@@ -2,7 +2,7 @@
 see beside what it was shown. Everything is read back from the ledger."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from interlock.cli.terminal import DONE, FOUND, Terminal
 from interlock.cli.verify import show_findings
 from interlock.cli.work import show_picture
 from interlock.event.event import shown_size
+from interlock.perspective.fence import Fenced, read_fenced
 from interlock.run.work_picture import WorkPicture, pictures_of
 from interlock.runtime import SETTINGS_FILE, Runtime
 from interlock.scope.scope import Address
@@ -223,13 +224,23 @@ class _Telling:
         return {"verdict": verdict, "draft": draft, "answer": answer, "added": added}
 
 
-def _laid(text: str) -> Sequence[str]:
-    """Give a message line by line: JSON as its values, any other text behind a bar."""
+def _laid(text: str) -> list[str]:
+    """Give a message line by line: JSON in a fence as its values, any other text behind a bar."""
+    return [line for part in read_fenced(text) for line in _part(part)]
+
+
+def _part(part: str | Fenced) -> Iterator[str]:
     try:
-        value = json.loads(text)
+        value = json.loads(part.content) if isinstance(part, Fenced) else None
     except ValueError:
-        return list(barred(text))
-    return list(_compact(value))
+        value = None
+    if not isinstance(value, dict | list):
+        yield from barred(str(part))
+        return
+    first, *_, last = str(part).split("\n")
+    yield from barred(first)
+    yield from (f"  {line}" for line in _compact(value))
+    yield from barred(last)
 
 
 def _compact(value: Any) -> Iterator[str]:
