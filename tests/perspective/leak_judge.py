@@ -55,6 +55,8 @@ class Judge:
         self._after = 0
         self._owners: dict[str, str] = {}
         self._runs: dict[str, tuple[str, frozenset[Person] | None]] = {}
+        self._known_as: dict[tuple[str, Person], Audience] = {}
+        """By run, who somebody in its room was taken for when it was opened: it may wait while that is put right."""
         self._openings: dict[str, dict[str, Any]] = {}
         self._seen: dict[str, set[str]] = {}
         self._threads: dict[str, tuple[str, str]] = {}
@@ -116,6 +118,7 @@ class Judge:
         elif "work" in body:
             room = self._runs[body["work"]["place"]["root_run"]][1]
         self._runs[run] = body["agent"], room
+        self._known_as |= {(run, one): self.rooms.same(body["agent"], one) for one in room or ()}
 
     # Prompts
 
@@ -135,9 +138,12 @@ class Judge:
             self._may_see(canary, agent, f"a prompt of {run} of {agent}")
             assert self._is_here(canary, run, state), f"{canary} in a prompt of {run}, which is another's"
             if room is not None and canary.kind in STRICT and canary.word not in wrote:
-                out = canary.outsider(room, lambda one: self.rooms.same(agent, one))
+                out = canary.outsider(room, lambda one: self._taken_for(run, agent, one))
                 assert out is None, f"{canary} in a prompt of {run} of {agent} before {out} in {sorted(room)}"
         self._ids(text, run, agent, state)
+
+    def _taken_for(self, run: str, agent: str, person: Person) -> Audience:
+        return self.rooms.same(agent, person) | self._known_as.get((run, person), frozenset())
 
     def _may_see(self, canary: Canary, agent: str, where: str) -> None:
         assert canary.known_to(agent), f"{canary} in {where}"
@@ -155,7 +161,7 @@ class Judge:
         opening = self._openings[run]
         given = json.dumps([opening.get("event"), opening.get("given"), list(state.given.values())])
         for name in dict.fromkeys(ID.findall(text)):
-            if self._owners.get(name) == agent or name in self.guessed[agent]:
+            if self._owners.get(name) == agent or any(name in guess for guess in self.guessed[agent]):
                 continue
             is_ref = name.startswith("run_") and name in given
             assert is_ref, f"{name} of {self._owners.get(name)} in a prompt of {run} of {agent}"
