@@ -305,6 +305,7 @@ AS_JSON = [
     ("verify", "RUN"),
     ("prompt", "show", "RUN"),
     ("prompt", "diff", "RUN"),
+    ("prompt", "replay", "RUN", "1"),
     ("work", "show", "RUN"),
     ("agents", "pause", LISTENER),
     ("agents", "resume", LISTENER),

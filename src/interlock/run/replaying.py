@@ -59,14 +59,14 @@ async def replay(
     `asked` is the body of the step that names the snapshot. What a replay may use is drawn from the scopes that reach
     the run, and nothing leaves before the step that names the snapshot is on disk (PS-1). Raises InterlockError:
     `prompt.other_model` when the role does not stand for the same model at the same address any more,
-    `prompt.not_replayable`, `prompt.scope_stopped`, `prompt.over_budget`, `prompt.not_exact`, `prompt.not_sent`, those of an answer that
-    is damaged, and those of a model that cannot be used.
+    `prompt.not_replayable`, `prompt.scope_stopped`, `prompt.over_budget`, `prompt.not_exact`, `prompt.not_sent`,
+    those of an answer that is damaged, and those of a model that cannot be used.
     """
     return await _Replay(installation, run, snapshot, asked, by).made()
 
 
 async def replays_of(installation: Installation, run: str, number: int) -> list[tuple[Step, Step | None]]:
-    """Give the replays of a run's call, the oldest first: the step before each, and the one after it if there is one."""
+    """Give the replays of a run's call, the oldest first: the step before each, and the one after it, if any."""
     steps: list[Step] = []
     while found := await installation.ledger.read(_stream(run), steps[-1].seq if steps else 0, TRAIL):
         steps += found
@@ -110,8 +110,7 @@ class _Replay:
         except ModelFailure as failure:
             return await self._failed(failure, choice, recorded, code)
         except TimeoutError:
-            failure = ModelFailure("timed_out", True)
-            return await self._failed(failure, choice, recorded, code)
+            return await self._failed(ModelFailure("timed_out", True), choice, recorded, code)
         self._installation.reach("model.after_answer")
         return await self._answered(answer, recorded, code)
 

@@ -30,7 +30,8 @@ MADE_ANEW = ("content-length", "transfer-encoding")
 class Sending:
     """What one `ask` sends with, and what the wire saw of it.
 
-    body: what is sent in place of what the library encoded, for a request that left before. key: what goes in the place of `KEY_PLACE`; without one the header that would carry it is left out.
+    body: what is sent in place of what the library encoded, for a request that left before.
+    key: what goes in the place of `KEY_PLACE`; without one the header that would carry it is left out.
     answer_limit: the largest body of an answer in bytes. refusal: what `before_send` raised.
     status, headers: those of the response, names in lower case; status is None until one came.
     """
