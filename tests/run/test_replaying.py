@@ -427,3 +427,42 @@ def test_an_answer_that_differs_is_said_to(tmp_path, other):
             assert await sound(runtime)
 
     play(story())
+
+
+@pytest.mark.rule("PS-2", "GT-5")
+def test_it_takes_no_longer_than_the_scope_has_left(tmp_path):
+    """The provider never answers, and the role's own time-out is longer than the test is given."""
+
+    async def story():
+        with ProviderServer([Reply("", (FINISH,)), Reply(fault="hang")]) as server:
+            choice, model = provided(server, "openai", False, timeout_ms=3_600_000)
+            settings = {"models": {"default": choice}, "model": model, "scope_budgets": {"acme": DAY}}
+            async with world(tmp_path, specs=[spec_of("a")], **settings) as runtime:
+                state = await go_through(runtime, at("a"))
+                day = runtime.installation.clock.now() // 86_400_000
+                rest = Usage(wall_ms=(await left_of(runtime)).wall_ms - 300)
+                await runtime.installation.ledger.append((), rows=(charge(f"acme {day}", rest),))
+                _, _, found = await runtime.replay(state.id, 1, "rui")
+                assert found.failure.code == "timed_out" and server.wait_for_abandoned(1)
+                assert found.usage.wall_ms >= 300 and (await left_of(runtime)).wall_ms == 0
+                assert await sound(runtime)
+
+    play(story())
+
+
+@pytest.mark.rule("PS-2", "CS-8")
+def test_the_answer_of_a_replay_is_checked_as_all_content_is(tmp_path):
+    async def story():
+        answers = [DONE, {"finish": {"summary": "done", "artifacts": {"x": "long " * 100_000}}}]
+        async with world(tmp_path, {"*": lambda _: answers.pop(0)}, [spec_of("a")]) as runtime:
+            state = await go_through(runtime, at("a"))
+            _, _, found = await runtime.replay(state.id, 1, "rui")
+            assert found.same is False and await sound(runtime)
+            [stored] = [path for path in tmp_path.rglob("objects/**/*") if path.is_file()]
+            stored.write_bytes(b"something else")
+            findings = [finding async for finding in runtime.verify()]
+            assert [(item.problem, item.stream[:7], item.seq) for item in findings] == [
+                ("content.corrupt", "replay_", 2)
+            ]
+
+    play(story())
