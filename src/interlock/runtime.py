@@ -33,6 +33,7 @@ from interlock.run.linking import link, unlink
 from interlock.run.observing import Observed, observe
 from interlock.run.opening import Taker, opened_by_person
 from interlock.run.publishing import Publication, publish
+from interlock.run.replaying import Replayed, replay
 from interlock.run.run import TRAIL, Run, fold
 from interlock.run.worker import Worker
 from interlock.scope.barrier import barrier
@@ -341,6 +342,13 @@ class Runtime:
             known = len({body["n"] for body in own})
             raise InterlockError("prompt.none", run=run, number=compaction or number or 1, known=known)
         return await load(self.installation.contents, wanted[-1]["snapshot"]), wanted[-1]
+
+    async def replay(self, run: str, number: int | None, by: str) -> tuple[Snapshot, dict[str, Any], Replayed]:
+        """Send a run's `number`-th request again, for the person `by`; see `interlock.run.replaying.replay`. Gives what
+        `prompt` gives, and what came."""
+        checked_person(by)
+        snapshot, asked = await self.prompt(run, number)
+        return snapshot, asked, await replay(self.installation, await self.run(run), snapshot, asked, by)
 
     async def verify(self, stream: str | None = None) -> AsyncIterator[Finding]:
         """Check a stream with all that it names, or everything; gives what does not fit."""

@@ -305,6 +305,7 @@ AS_JSON = [
     ("verify", "RUN"),
     ("prompt", "show", "RUN"),
     ("prompt", "diff", "RUN"),
+    ("prompt", "replay", "RUN", "1"),
     ("work", "show", "RUN"),
     ("agents", "pause", LISTENER),
     ("agents", "resume", LISTENER),
@@ -352,7 +353,7 @@ def test_every_command_has_help_in_both_languages(commands: Processes, tmp_path:
         *([name] for name in COMMANDS),
         *(["agents", name] for name in ("pause", "resume", "retire", "stop")),
     ]
-    for page in [*pages, ["prompt", "show"], ["prompt", "diff"], ["work", "show"]]:
+    for page in [*pages, ["prompt", "show"], ["prompt", "diff"], ["prompt", "replay"], ["work", "show"]]:
         english = told(commands.run(*page, "--help", folder=tmp_path))
         portuguese = told(commands.run(*page, "--help", "--lang", "pt-BR", folder=tmp_path))
         assert english.startswith("Usage: interlock") and portuguese.startswith("Uso: interlock")

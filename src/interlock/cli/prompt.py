@@ -11,10 +11,14 @@ from cyclopts import App, Parameter
 from cyclopts.types import PositiveInt
 
 from interlock.cli.layout import barred, laid_out, one_line
+from interlock.cli.moment import moment
+from interlock.cli.replayed import as_form, show_replayed
 from interlock.cli.request import ReadRequest, Said, read_request
-from interlock.cli.terminal import DONE, Options, Terminal, perform, printable
+from interlock.cli.terminal import DONE, NOT_DONE, Options, Terminal, account, perform, printable
 from interlock.errors import InterlockError
+from interlock.ledger.step import Step
 from interlock.perspective.snapshot import Snapshot
+from interlock.run.replaying import replays_of
 from interlock.runtime import Runtime
 
 __all__ = ["app"]
@@ -50,6 +54,32 @@ def diff(
 ) -> int:
     """Show how the request of a call differs from the one before it."""
     return perform(_diff(run, call, options))
+
+
+@app.command(help="cli.prompt.replay.help")
+def replay(
+    run: Annotated[str, Parameter(help="cli.trail.run")],
+    call: Annotated[PositiveInt | None, Parameter(help="cli.prompt.call")] = None,
+    /,
+    *,
+    person: Annotated[str | None, Parameter(help="cli.run.person")] = None,
+    options: Options = Options(),  # noqa: B008  frozen
+) -> int:
+    """Send the request of a call again, and show the answer beside the one that was recorded."""
+    return perform(_replay(run, call, account() if person is None else person, options))
+
+
+async def _replay(run: str, call: int | None, by: str, options: Options) -> int:
+    terminal = options.terminal
+    async with await options.runtime() as runtime:
+        name = await runtime.find_run(run)
+        snapshot, asked, found = await runtime.replay(name, call, by)
+    about = {"run": name, "n": asked["n"], "bytes": len(snapshot.request), "by": by}
+    about |= {key: snapshot.about[key] for key in ("provider", "model")}
+    terminal.tell("cli.prompt.replay.title", **about)
+    show_replayed(found, terminal)
+    terminal.data({**about, "role": asked["role"], "snapshot": asked["snapshot"], **as_form(found)})
+    return NOT_DONE if found.answer is None else DONE
 
 
 async def _diff(run: str, call: int | None, options: Options) -> int:
@@ -112,6 +142,7 @@ async def _show(
         snapshot, asked = await runtime.prompt(name, *which)
         alone = parts or raw or which[1] is not None
         before = None if alone else await _before(runtime, name, asked["n"])
+        replays = [] if alone else await replays_of(runtime.installation, name, asked["n"])
     if raw:
         sys.stdout.buffer.write(snapshot.request)
         sys.stdout.buffer.flush()
@@ -125,9 +156,26 @@ async def _show(
         _left_out(snapshot, terminal)
         if which[1] is None:
             terminal.tell("cli.prompt.exact", run=name, n=asked["n"])
+    for step, after in replays:
+        terminal.tell(
+            "cli.prompt.replayed",
+            when=moment(terminal, step.at),
+            by=step.body["by"],
+            outcome=_outcome(after, terminal),
+        )
     about = {**snapshot.about, "snapshot": asked["snapshot"], "kept": snapshot.kept}
     terminal.data({**about, "parts": [part.decode(errors="backslashreplace") for part in snapshot.parts]})
     return DONE
+
+
+def _outcome(step: Step | None, terminal: Terminal) -> str:
+    """Say what came of a replay, by the step after it."""
+    if step is None:
+        return terminal.say("cli.prompt.replayed_open")
+    if step.kind == "replay.failed":
+        return terminal.say("cli.prompt.replayed_failed", code=step.body["code"])
+    known = {None: "answered", True: "same", False: "different"}[step.body.get("same")]
+    return terminal.say(f"cli.prompt.replayed_{known}")
 
 
 async def _before(runtime: Runtime, run: str, number: int) -> ReadRequest | None:

@@ -90,6 +90,15 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "agent.resumed": ("agent", "The agent starts runs again."),
     "agent.retired": ("agent", "The agent is out of service."),
     "agent.not_started": ("agent", "A person wanted a run while the agent was paused, retired or stopped."),
+    "replay.asked": (
+        "replay",
+        "A stored request is about to leave again: its snapshot, the run and call it was made for, for which person.",
+    ),
+    "replay.answered": (
+        "replay",
+        "What the model answered this time, with the labels of the run, whether it is the same, and what it used.",
+    ),
+    "replay.failed": ("replay", "No answer came this time: why."),
     "scope.stopped": ("scope", "All agents of the scope, and of what lies below it, are stopped."),
     "scope.resumed": ("scope", "The agents of the scope go on."),
 }

@@ -31,7 +31,7 @@ from interlock.run.platform_tools import CONCLUDE
 from interlock.run.recorder import Recorder
 from interlock.settings import ModelChoice
 
-__all__ = ["BESIDE", "Asking"]
+__all__ = ["BESIDE", "Asking", "largest_usage", "lost_usage"]
 
 LACKING = frozenset(
     f"model.{name}"
@@ -151,7 +151,7 @@ class Asking:
         number = request.number
 
         async def before_send(parts: Sequence[bytes]) -> None:
-            self._reserved = _largest(sum(map(len, parts)), choice)
+            self._reserved = largest_usage(sum(map(len, parts)), choice)
             await self._reserve(self._reserved)
             digest, size, rows = await asked.snapshots.keep(self._about(asked), parts)
             body = {"n": number, "snapshot": digest, "bytes": size, "role": asked.role, **asked.marks}
@@ -238,7 +238,9 @@ class Asking:
             "status": failure.status,
             "wait_ms": wait,
             "detail": detail.digest,
-            "usage": (self._spent_by(failure) + Usage(wall_ms=self._recorder.elapsed())).as_dict(),
+            "usage": (
+                lost_usage(failure, self._reserved) + Usage(wall_ms=self._recorder.elapsed())
+            ).as_dict(),
         }
         self._recorder.note("model.failed", body, [detail.row])
         if not again:
@@ -248,12 +250,6 @@ class Asking:
         await self._installation.clock.sleep(wait / 1000)
         self._recorder.rest()
         return None
-
-    def _spent_by(self, failure: ModelFailure) -> Usage:
-        """What an attempt without an answer cost: the most it may have, where the request left and nothing that came
-        back says that it was not worked on."""
-        lost = failure.status is None and failure.code in {"timed_out", "unavailable"}
-        return replace(self._reserved, wall_ms=0) if lost else Usage()
 
     def _wait_ms(self, failure: ModelFailure) -> int:
         """Exponential back-off with full jitter above a floor, and no less than the provider asked for, within
@@ -268,9 +264,16 @@ class _ExhaustedError(Exception):
         self.reason = reason
 
 
-def _largest(size: int, choice: ModelChoice) -> Usage:
-    """The most that a call with a request of `size` bytes may use: a token is at least two bytes, and the answer
-    as long as it may be."""
+def lost_usage(failure: ModelFailure, reserved: Usage) -> Usage:
+    """Give what an attempt without an answer cost, its time left out: the most it may have, which is what was
+    `reserved`, where the request left and nothing that came back says that it was not worked on."""
+    lost = failure.status is None and failure.code in {"timed_out", "unavailable"}
+    return replace(reserved, wall_ms=0) if lost else Usage()
+
+
+def largest_usage(size: int, choice: ModelChoice) -> Usage:
+    """Give the most that a call with a request of `size` bytes may use: a token is at least two bytes, and the
+    answer as long as it may be."""
     taken, given = size // 2, choice.max_output_tokens
     money = -(-(taken * choice.price_in + given * choice.price_out) // 1_000_000)
     return Usage(tokens=taken + given, money=money, wall_ms=1)

@@ -6,6 +6,7 @@ before the first call of a model (`interlock.connector.model.provider` does, in 
 
 import asyncio
 import inspect
+import json
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 
 from interlock.connector.model.failure import by_status, shortened, wait_of, words_of
-from interlock.connector.model.model import Answer, BeforeSend, ModelFailure, Request
+from interlock.connector.model.model import Answer, BeforeSend, Message, ModelFailure, Request
 from interlock.connector.model.translation import calls_of, history_of, parameters_of, text_of
 from interlock.connector.model.wire import KEY_PLACE, SENDING, Sending, Wire
 from interlock.errors import InterlockError
@@ -38,6 +39,9 @@ ADDRESSES = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.an
 
 NAMES = {"openai": "openai-chat"}
 """Where the library's name differs: its `openai` is the Responses API, which few compatible servers speak."""
+
+STAND_IN = Request("", 1, "", (), (Message("user", "-"),))
+"""What the library is given to encode where stored bytes are sent in its place."""
 
 
 class Library:
@@ -66,11 +70,31 @@ class Library:
 
         Raises only what `before_send` raised. `now` gives the time in milliseconds since the Unix epoch.
         """
-        sending = Sending(before_send, key, answer_limit)
+        return await self._sent(request, Sending(before_send, key, answer_limit), now, self._choice.stream)
+
+    async def replay(
+        self,
+        data: bytes,
+        before_send: BeforeSend,
+        key: str | None,
+        answer_limit: int,
+        now: Callable[[], int],
+    ) -> Answer | ModelFailure:
+        """Make one request with the body `data`, and give its answer or what went wrong, as `ask` does.
+
+        The library is driven with a request of its own, which leads it to the same address and makes it read the
+        answer; the wire puts `data` in the place of what it encodes.
+        """
+        sending = Sending(before_send, key, answer_limit, body=data)
+        return await self._sent(STAND_IN, sending, now, _asks_for_stream(data, self._choice.stream))
+
+    async def _sent(
+        self, request: Request, sending: Sending, now: Callable[[], int], stream: bool
+    ) -> Answer | ModelFailure:
         token = SENDING.set(sending)
         try:
             async with asyncio.timeout(self._choice.timeout_ms / 1000):
-                return await self._request(request)
+                return await self._request(request, stream)
         except TimeoutError:
             failure = ModelFailure(
                 "timed_out", True, None, None, f"no answer in {self._choice.timeout_ms} ms"
@@ -84,13 +108,13 @@ class Library:
             raise sending.refusal
         return failure
 
-    async def _request(self, request: Request) -> Answer:
+    async def _request(self, request: Request, stream: bool) -> Answer:
         history, parameters = history_of(request.messages), parameters_of(request)
         settings = ModelSettings(
             max_tokens=request.max_output_tokens, timeout=self._choice.timeout_ms / 1000, max_retries=0
         )
-        send = self._streamed if self._choice.stream else self._whole
-        return self._answer(await send(history, settings, parameters))
+        send = self._streamed if stream else self._whole
+        return self._answer(await send(history, settings, parameters), stream)
 
     async def _whole(
         self, history: list[ModelMessage], settings: ModelSettings, parameters: models.ModelRequestParameters
@@ -127,8 +151,8 @@ class Library:
         """Close the connections."""
         await self._client.aclose()
 
-    def _answer(self, response: ModelResponse) -> Answer:
-        as_values = self._choice.provider == "anthropic" and not self._choice.stream
+    def _answer(self, response: ModelResponse, stream: bool) -> Answer:
+        as_values = self._choice.provider == "anthropic" and not stream
         text, calls = text_of(response), calls_of(response, as_values)
         if response.finish_reason == "content_filter" and not (text or calls):
             refusal = (response.provider_details or {}).get("refusal")
@@ -153,6 +177,16 @@ class Library:
             return by_status(error.status_code, None, detail)
         code = _code(error, sending)
         return ModelFailure(code, code in PASSING, None, sending.status, detail)
+
+
+def _asks_for_stream(data: bytes, otherwise: bool) -> bool:
+    """Tell whether the body of a request asks for a streamed answer; `otherwise` where it does not say."""
+    try:
+        form = json.loads(data)
+    except (ValueError, RecursionError):
+        return otherwise
+    asked = form.get("stream", otherwise) if isinstance(form, dict) else otherwise
+    return asked is True
 
 
 def _code(error: Exception, sending: Sending) -> str:

@@ -2,11 +2,21 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from interlock.gate.budget import Usage
 
-__all__ = ["Answer", "BeforeSend", "Call", "Message", "Model", "ModelFailure", "Request", "ToolOffer"]
+__all__ = [
+    "Answer",
+    "BeforeSend",
+    "Call",
+    "Message",
+    "Model",
+    "ModelFailure",
+    "ReplayingModel",
+    "Request",
+    "ToolOffer",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,4 +117,16 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+@runtime_checkable
+class ReplayingModel(Model, Protocol):
+    """A model that a stored request can be sent to again."""
+
+    async def replay(self, data: bytes, before_send: BeforeSend) -> Answer:
+        """Send exactly the bytes of a request that left before, and give its answer; one attempt, as `ask` makes.
+
+        Raises ModelFailure, and InterlockError `model.not_replayed` for bytes that this model cannot have sent.
+        """
         ...

@@ -67,6 +67,17 @@ class ProviderModel:
             raise answer
         return answer
 
+    async def replay(self, data: bytes, before_send: BeforeSend) -> Answer:
+        """Send exactly the bytes of a request that left before, with the key and the headers of now, and give its
+        answer: streamed where those bytes ask for that, whatever the choice says. Raises as `ask` does.
+        """
+        key = self._key()
+        library = await self._opened()
+        answer = await library.replay(data, before_send, key, self._answer_limit, self._clock.now)
+        if isinstance(answer, ModelFailure):
+            raise answer
+        return answer
+
     async def close(self) -> None:
         """Let go of connections."""
         library, self._library = self._library, None

@@ -4,13 +4,23 @@ A resumed run asks with the number it had reached, so it goes on where it was. T
 sending is the canonical JSON of the neutral request, cut so that all that is old is the same part again.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from interlock import canonical
-from interlock.connector.model.model import Answer, BeforeSend, Message, ModelFailure, Request, ToolOffer
+from interlock.connector.model.model import (
+    Answer,
+    BeforeSend,
+    Call,
+    Message,
+    ModelFailure,
+    Request,
+    ToolOffer,
+)
 from interlock.connector.model.script import ANYONE, Script, ScriptEntry, compiled, entry_of, read_script
+from interlock.errors import InterlockError
 from interlock.gate.budget import Usage
 
 __all__ = ["ScriptedModel"]
@@ -52,7 +62,16 @@ class ScriptedModel:
     async def ask(self, request: Request, before_send: BeforeSend) -> Answer:
         """Give the answer the script has for this request. Raises ModelFailure where the script says so, and
         `rejected` when it has no answer left."""
-        parts = self._request.parts(request)
+        return await self._answered(request, self._request.parts(request), before_send)
+
+    async def replay(self, data: bytes, before_send: BeforeSend) -> Answer:
+        """Give the answer the script has now for a request that it was shown before.
+
+        Raises as `ask` does, and InterlockError `model.not_replayed` for bytes that no scripted model was shown.
+        """
+        return await self._answered(request_of(data), [data], before_send)
+
+    async def _answered(self, request: Request, parts: Sequence[bytes], before_send: BeforeSend) -> Answer:
         await before_send(parts)
         entry = self._entry(request)
         if entry.fails:
@@ -155,6 +174,31 @@ class _Encoding:
             self._messages.clear()
             self._heads.clear()
             self._held = size
+
+
+def request_of(data: bytes) -> Request:
+    """Give the request whose canonical bytes these are. Raises InterlockError `model.not_replayed`."""
+    try:
+        form = json.loads(data)
+        head, tail = form["head"], form["tail"]
+        request = Request(
+            tail["agent"],
+            tail["number"],
+            head["instructions"],
+            tuple(ToolOffer(**tool) for tool in head["tools"]),
+            tuple(_message_of(item) for item in form["messages"]),
+            tail["max_output_tokens"],
+        )
+        if b"".join(_Encoding().parts(request)) == data:
+            return request
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        pass
+    raise InterlockError("model.not_replayed", provider="scripted", bytes=len(data))
+
+
+def _message_of(form: Mapping[str, Any]) -> Message:
+    calls = tuple(Call(**call) for call in form.get("calls", ()))
+    return Message(form["role"], form["text"], calls, form.get("call_id", ""), form.get("name", ""))
 
 
 def _plain(value: object) -> object:

@@ -22,11 +22,15 @@ that no object of the library, no exception and no log record ever holds it (GT-
 NOT_SENT = ("authorization", "proxy-authorization", "x-api-key", "cookie", "accept-encoding")
 """Headers that the SDKs may fill from the environment behind the settings' back, and one that we set."""
 
+MADE_ANEW = ("content-length", "transfer-encoding")
+"""Headers that follow from the body, which may be another than the one that the library encoded."""
+
 
 @dataclass(slots=True)
 class Sending:
     """What one `ask` sends with, and what the wire saw of it.
 
+    body: what is sent in place of what the library encoded, for a request that left before.
     key: what goes in the place of `KEY_PLACE`; without one the header that would carry it is left out.
     answer_limit: the largest body of an answer in bytes. refusal: what `before_send` raised.
     status, headers: those of the response, names in lower case; status is None until one came.
@@ -35,6 +39,7 @@ class Sending:
     before_send: BeforeSend = field(repr=False)
     key: str | None = field(repr=False)
     answer_limit: int
+    body: bytes | None = field(default=None, repr=False)
     asked: bool = False
     sent: bool = False
     too_long: bool = False
@@ -61,7 +66,8 @@ class Wire(httpx2.AsyncBaseTransport):
                 "a model call is one request; the library tried a second", request=request
             )
         sending.asked = True
-        body = await request.aread()
+        encoded = await request.aread()
+        body = encoded if sending.body is None else sending.body
         try:
             await sending.before_send(cut(body))
         except Exception as error:
@@ -101,7 +107,7 @@ def _with_key(request: httpx2.Request, body: bytes, key: str | None) -> httpx2.R
     headers = [
         (name, value.replace(KEY_PLACE, key or ""))
         for name, value in request.headers.multi_items()
-        if (key is not None if KEY_PLACE in value else name.lower() not in NOT_SENT)
+        if (key is not None if KEY_PLACE in value else name.lower() not in (*NOT_SENT, *MADE_ANEW))
     ]
     # Uncompressed, so that the limit on an answer is a limit on what it becomes in memory.
     headers.append(("accept-encoding", "identity"))
