@@ -21,6 +21,8 @@ POINTS = (
     "run.claimed",
     "model.before_send",
     "model.after_answer",
+    "replay.before_send",
+    "replay.after_answer",
     "context.compacted",
     "tool.before_call",
     "tool.after_call",

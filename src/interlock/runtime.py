@@ -343,7 +343,9 @@ class Runtime:
             raise InterlockError("prompt.none", run=run, number=compaction or number or 1, known=known)
         return await load(self.installation.contents, wanted[-1]["snapshot"]), wanted[-1]
 
-    async def replay(self, run: str, number: int | None, by: str) -> tuple[Snapshot, dict[str, Any], Replayed]:
+    async def replay(
+        self, run: str, number: int | None, by: str
+    ) -> tuple[Snapshot, dict[str, Any], Replayed]:
         """Send a run's `number`-th request again, for the person `by`; see `interlock.run.replaying.replay`. Gives what
         `prompt` gives, and what came."""
         checked_person(by)

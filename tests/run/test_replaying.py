@@ -361,7 +361,7 @@ def test_what_is_damaged_or_not_there_is_not_sent(tmp_path):
 
 
 @pytest.mark.rule("PS-1", "PS-2", "RN-4")
-@pytest.mark.parametrize("point", ["model.before_send", "model.after_answer"])
+@pytest.mark.parametrize("point", ["replay.before_send", "replay.after_answer"])
 def test_a_replay_that_is_killed_has_said_what_left(tmp_path, point):
     async def story():
         settings = {"scope_budgets": {"acme": DAY}}

@@ -104,14 +104,14 @@ class _Replay:
                 async def before_send(parts: Sequence[bytes]) -> None:
                     wall = await self._record(parts, choice)
                     limit.reschedule(asyncio.get_running_loop().time() + wall / 1000)
-                    self._installation.reach("model.before_send")
+                    self._installation.reach("replay.before_send")
 
                 answer = await model.replay(self._request, before_send)
         except ModelFailure as failure:
             return await self._failed(failure, choice, recorded, code)
         except TimeoutError:
             return await self._failed(ModelFailure("timed_out", True), choice, recorded, code)
-        self._installation.reach("model.after_answer")
+        self._installation.reach("replay.after_answer")
         return await self._answered(answer, recorded, code)
 
     def _opened(self) -> tuple[ReplayingModel, ModelChoice]:
